@@ -17,7 +17,8 @@ import yaml
 from ease.evaluation.tasks import package_tasks
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation import nodes
-from ease.pipelines.acquire_evaluation.nodes import Source, fetch_evaluation_sets, read_sources
+from ease.pipelines.acquire_evaluation.nodes import fetch_evaluation_sets
+from ease.pipelines.acquire_evaluation.published_files import Source, read_sources
 from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting
 from tests.evaluation.made_tasks import make_task
@@ -59,7 +60,8 @@ def source(**given: Any) -> Source:
 
 
 def group(server: FileServer, sums: Mapping[str, str | None]) -> list[dict[str, Any]]:
-    return [{"address": f"{server.address}/", "folder": "set", "sha256": sums}]
+    known = {name: checksum for name, checksum in sums.items() if checksum}
+    return [{"address": f"{server.address}/", "folder": "set", "files": [*sums], "sha256": known}]
 
 
 def fetch(folder: Path, **sources: Source) -> dict[str, dict[str, str]]:
@@ -94,12 +96,13 @@ def test_extracts_valid_members_of_one_archive_for_two_tasks(server: FileServer,
     files = {"in/a": b"A", "in/b": b"B", "in/c": b"C", "in/link": None, "../../evil": b"!", "/evil": b"!"}
     server.files["/all"] = pack(files)
     url = f"{server.address}/all"
-    first = {"in/a": {"path": "one/a.txt", "sha256": sha256(b"A")}, "in/b": {"path": "one/b", "sha256": sha256(b"?")}}
-    second = {"in/c": {"path": "two/c"}, "in/d": {"path": "two/d"}, "in/link": {"path": "two/link"}}
+    where = {"url": url, "inside": "in/"}
+    first = {**where, "folder": "one", "files": "a b", "sha256": {"a": sha256(b"A"), "b": sha256(b"?")}}
+    second = {**where, "folder": "two", "files": "c d link"}
     report = fetch(
         tmp_path / "sets",
-        one=source(archives=[{"url": url, "members": first}]),
-        two=source(archives=[{"url": url, "members": second}]),
+        one=source(archives=[first]),
+        two=source(archives=[second]),
     )
     words = f"in/b has the sha256 {sha256(b'B')}, but should have {sha256(b'?')}"
     assert words in report["one"]["one/b"]
@@ -107,7 +110,7 @@ def test_extracts_valid_members_of_one_archive_for_two_tasks(server: FileServer,
     there = {str(path.relative_to(tmp_path)): path for path in tmp_path.rglob("*") if path.is_file()}
     link = there.pop("sets/two/link", None)  # of a zip, a file of the link's text
     assert link is None or (not link.is_symlink() and link.read_bytes() == b"/etc/hostname")
-    assert sorted(there) == ["sets/one/a.txt", "sets/two/c"]
+    assert sorted(there) == ["sets/one/a", "sets/two/c"]
     assert len(server.asked) == 1
 
 
@@ -115,15 +118,15 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(server: Fi
     good = tar({"a": bytes(1 << 20)})
     server.files |= {"/page": b"<html>", "/cut": good[: len(good) // 2], "/good": b"good"}
     archives = [
-        {"url": f"{server.address}/{name}", "members": {"a": {"path": f"set/{name}"}}} for name in ("page", "cut", "no")
+        {"url": f"{server.address}/{name}", "folder": f"set/{name}", "files": "a"} for name in ("page", "cut", "no")
     ]
     with running_server() as gone:
-        dead = {"address": f"{gone.address}/", "folder": "set", "sha256": {"dead": None}}
+        dead = {"address": f"{gone.address}/", "folder": "set", "files": "dead"}
     given = source(archives=archives, files=[dead, *group(server, {"good": None})])
     failed = fetch(tmp_path, task=given)["task"]
     assert (tmp_path / "set" / "good").read_bytes() == b"good"
-    reasons = {"dead": "on the network", "no": "the server answers 404"}
-    reasons |= dict.fromkeys(("page", "cut"), "or is broken")
+    reasons = {"dead": "on the network", "no/a": "the server answers 404"}
+    reasons |= dict.fromkeys(("page/a", "cut/a"), "or is broken")
     assert failed.keys() == {f"set/{name}" for name in reasons}
     assert all(words in failed[f"set/{name}"] for name, words in reasons.items())
     again = fetch(tmp_path, task=given)["task"]
@@ -141,10 +144,9 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
     assert set(sources) <= set(package_tasks())
     assert "mldoc" not in sources
     for name, found in sources.items():
-        addresses = [*(group.address for group in found.files), *(archive.url for archive in found.archives)]
-        assert all(address.startswith("https://") for address in addresses), name
-        listed = {f"{group.folder}/{file}" for group in found.files for file in group.sha256}
-        listed |= {member.path for archive in found.archives for member in archive.members.values()}
+        assert all(file.url.startswith("https://") for file in found.published()), name
+        assert not any("{" in f"{file.url}{file.path}" for file in found.published()), name
+        listed = {file.path for file in found.published()}
         folder = tmp_path / paths.get(name, name)
         for path in listed:  # some tasks list the existing files
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +164,7 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("task", "files"), [("mewsc16", 24), ("stc", 5)])
 def test_the_checksums_are_those_of_the_published_files(test_data: Path, task: str, files: int) -> None:
     (given,) = read_sources()[task].files
-    sums = {name: value for name, value in given.sha256.items() if value}
+    sums = given.sha256
     assert len(sums) == files
     assert {name: sha256((test_data / "eval" / given.folder / name).read_bytes()) for name in sums} == sums
 

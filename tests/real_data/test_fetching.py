@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ease.io.downloads import DownloadOptions
-from ease.pipelines.acquire_evaluation.nodes import Source, read_sources
+from ease.pipelines.acquire_evaluation.published_files import ArchivedFiles, Source, read_sources
 from tests.file_server import FileServer
 from tests.real_data.__main__ import SOURCES, fetch_test_data
 
@@ -26,15 +26,16 @@ def listed(server: FileServer, test_data: Path) -> dict[str, Any]:
     """The real list, of which a dump and the archive are kept, served from the real data."""
     listed: dict[str, Any] = yaml.safe_load(SOURCES.read_text(encoding="utf-8"))
     dump = listed["files"][DUMP]
-    (archive,) = listed["archives"]
+    archives = [ArchivedFiles.model_validate(archive) for archive in listed["archives"]]
+    members = {file.member: test_data / file.path for archive in archives for file in archive.published()}
     server.files = {
         "/dump": (test_data / DUMP).read_bytes(),
-        "/archive": pack({name: test_data / member["path"] for name, member in archive["members"].items()}),
+        "/archive": pack(members),
         f"/{Path(PAIRS).name}": (test_data / "eval" / PAIRS).read_bytes(),
     }
     return {
         "files": {DUMP: {**dump, "url": f"{server.address}/dump"}},
-        "archives": [{**archive, "url": f"{server.address}/archive"}],
+        "archives": [{**archive, "url": f"{server.address}/archive"} for archive in listed["archives"]],
         "tasks": ["tatoeba"],
     }
 
@@ -51,7 +52,8 @@ def pairs_at(server: FileServer) -> dict[str, Source]:
     """The known source of Tatoeba, with one of its files, at the server."""
     (group,) = read_sources()["tatoeba"].files
     name = Path(PAIRS).name
-    served = group.model_copy(update={"address": f"{server.address}/", "sha256": {name: group.sha256[name]}})
+    changes = {"address": f"{server.address}/", "files": (name,), "sha256": {name: group.sha256[name]}}
+    served = group.model_copy(update=changes)
     return {"tatoeba": Source(licence="CC BY", files=(served,))}
 
 
@@ -74,9 +76,9 @@ def test_downloads_dumps_archives_and_evaluation_sets_once(
 
 def test_every_listed_checksum_is_that_of_the_real_file(test_data: Path) -> None:
     listed = yaml.safe_load(SOURCES.read_text(encoding="utf-8"))
-    members = [member for archive in listed["archives"] for member in archive["members"].values()]
     sums = {path: source["sha256"] for path, source in listed["files"].items()}
-    sums |= {member["path"]: member["sha256"] for member in members}
+    for archive in map(ArchivedFiles.model_validate, listed["archives"]):
+        sums |= {file.path: file.sha256 for file in archive.published()}
     assert sums == {path: sha256(test_data / path) for path in sums}
 
 

@@ -11,16 +11,12 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from importlib import resources
 from itertools import groupby
 from math import inf
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from urllib.parse import urlsplit
-
-from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import check_references, select_parameters, select_tasks, task_name
@@ -29,80 +25,18 @@ from ease.evaluation.tasks import TaskParameters, build_task
 from ease.evaluation.tasks.base import missing_files
 from ease.io.atomic import atomic_path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
-from ease.io.files import hash_contents, read_data_file, report_write_errors
+from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import scratch_folder
-from ease.options import StrictModel
+from ease.pipelines.acquire_evaluation.published_files import PublishedFile, Source, read_sources
 from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting
 
 logger = logging.getLogger(__name__)
 
-SOURCES = "ease.pipelines.acquire_evaluation.sources"
 _SILENCE = 60.0
 """Seconds for which a host that did not answer is not asked again: the settings of a run ask in turn."""
 _silent_since: dict[str, float] = {}
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
-
-
-class FileGroup(StrictModel):
-    """Files of one folder."""
-
-    address: str = Field(description="common prefix of the files' URLs")
-    folder: str = Field(description="target folder, below the evaluation folder")
-    sha256: dict[str, str | None] = Field(description="checksums by the files' names; null if unknown")
-
-
-class Member(StrictModel):
-    """A file of an archive."""
-
-    path: str = Field(description="target path, below the evaluation folder")
-    sha256: str | None = Field(None, description="null if unknown")
-
-
-class Archive(StrictModel):
-    """A zip or tar file."""
-
-    url: str
-    members: dict[str, Member] = Field(description="the files to unpack, by their names in the archive")
-
-
-class Source(StrictModel):
-    """The source of a task's data, as in `sources/<task>.yml`."""
-
-    licence: str
-    files: tuple[FileGroup, ...] = ()
-    archives: tuple[Archive, ...] = ()
-
-    def wanted(self) -> list[WantedFile]:
-        """Return the files of the source."""
-        single = [
-            WantedFile(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
-            for group in self.files
-            for name, sha256 in group.sha256.items()
-        ]
-        packed = [
-            WantedFile(member.path, member.sha256, archive.url, name)
-            for archive in self.archives
-            for name, member in archive.members.items()
-        ]
-        return single + packed
-
-
-class WantedFile(NamedTuple):
-    """One file of a task: its path below the evaluation folder, and where it is published."""
-
-    path: str
-    sha256: str | None
-    url: str
-    member: str = ""
-    """Name in the archive at `url`; empty for a single file."""
-
-
-@cache
-def read_sources() -> Mapping[str, Source]:
-    """Return the known sources by task; MLDoc has no source, since Reuters licenses its text."""
-    names = sorted(entry.name for entry in resources.files(SOURCES).iterdir() if entry.name.endswith(".yml"))
-    return {name.removesuffix(".yml"): Source.model_validate(read_data_file(SOURCES, name)) for name in names}
 
 
 def fetch_evaluation_sets(
@@ -113,7 +47,7 @@ def fetch_evaluation_sets(
     A failed download does not stop the others, and existing files stay untouched.
     """
     missing = {
-        task: [file for file in sources[task].wanted() if not (folder / file.path).exists()]
+        task: [file for file in sources[task].published() if not (folder / file.path).exists()]
         for task in dict.fromkeys(tasks)
         if task in sources
     }
@@ -139,10 +73,10 @@ def fetch_evaluation_sets(
     return faults
 
 
-def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
+def _fetch_missing(files: Sequence[PublishedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
     """Download files, each archive once for all its members; return the failed ones with the reasons."""
 
-    def fetch(url: str, wanted: Sequence[WantedFile]) -> dict[str, str]:
+    def fetch(url: str, wanted: Sequence[PublishedFile]) -> dict[str, str]:
         host = urlsplit(url).netloc
         if time.monotonic() - _silent_since.get(host, -inf) < _SILENCE:
             reason = f"{url} was not requested, as {host} does not answer. Is this machine on the network?"
@@ -170,7 +104,7 @@ def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadO
     return {path: reason for reasons in failed for path, reason in reasons.items()}
 
 
-def _keep(fetched: Path, wanted: Sequence[WantedFile], folder: Path) -> dict[str, str]:
+def _keep(fetched: Path, wanted: Sequence[PublishedFile], folder: Path) -> dict[str, str]:
     """Move a downloaded file, or members of a downloaded archive, to their places; return the failed ones."""
     if not wanted[0].member:
         with atomic_path(folder / wanted[0].path) as place:
@@ -309,4 +243,4 @@ def expected_sets(
 def fetchable(task: str) -> set[str]:
     """Return the files of a task, below the evaluation folder, that can be downloaded."""
     sources = read_sources()
-    return {file.path for file in sources[task].wanted()} if task in sources else set()
+    return {file.path for file in sources[task].published()} if task in sources else set()
