@@ -36,12 +36,11 @@ EMPTY_FILES = {
 
 
 def make_empty_project(folder: Path) -> None:
-    """Write a Kedro project without nodes, with this project's logging and MLflow configuration."""
+    """Write a Kedro project without nodes, with this project's logging."""
     for name, text in EMPTY_FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    for name in ("conf/base/mlflow.yml", "conf/logging.yml"):
-        shutil.copy(PROJECT / name, folder / name)
+    shutil.copy(PROJECT / "conf/logging.yml", folder / "conf/logging.yml")
 
 
 def run_timed(folder: Path) -> tuple[float, float]:

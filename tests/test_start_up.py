@@ -50,6 +50,29 @@ def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> Non
     assert acquired.isdisjoint(TRAINING)
 
 
+UNUSED = {"mlflow", "pandas", "scipy", "huggingface_hub.hf_api", "plotly.graph_objects", "upath"}
+"""Modules that the nodes need, but not their registration"""
+REGISTER = """
+import sys
+import ease.settings
+from kedro.framework.project import configure_project
+
+configure_project("ease")
+from ease.pipeline_registry import register_pipelines
+
+assert register_pipelines()
+print(*sys.modules)
+"""
+
+
+def test_the_pipelines_are_registered_without_the_libraries_of_their_nodes() -> None:
+    """The process does not load Kedro's plugins, of which Kedro-MLflow imports MLflow at every command."""
+    done = subprocess.run([sys.executable, "-c", REGISTER], capture_output=True, text=True, check=True)
+    modules = done.stdout.split()
+    assert "ease.pipelines.train.nodes" in modules
+    assert sorted((UNUSED | SLOW).intersection(modules)) == []
+
+
 def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:
     for pipeline in all_pipelines().values():
         for node in pipeline.nodes:

@@ -1,4 +1,7 @@
-"""Slow imports, delayed until first use."""
+"""Slow imports, delayed until first use.
+
+Kedro imports the modules of all nodes at each command, most of which run none of them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,15 @@ ibis: Any = LazyModule("ibis")
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pandas as pd
+    import plotly.graph_objects as go
+    import pyarrow.compute as pc
+    from plotly import subplots
 else:
     ir = LazyModule("ibis.expr.types")
+    pc = LazyModule("pyarrow.compute")
+    pd = LazyModule("pandas")
+    go = LazyModule("plotly.graph_objects")
+    subplots = LazyModule("plotly.subplots")
 
-__all__ = ["LazyModule", "ibis", "ir"]
+__all__ = ["LazyModule", "go", "ibis", "ir", "pc", "pd", "subplots"]

@@ -40,7 +40,8 @@ class StrictModel(BaseModel):
     another value: `sample:` as a mapping, and `no` as false.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Deferred: a command builds the validators of the options that it reads, not of all.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @field_validator("*", mode="before")
     @classmethod

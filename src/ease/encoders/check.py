@@ -14,14 +14,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from huggingface_hub import auth_check, constants, hf_hub_download, model_info, try_to_load_from_cache
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HFValidationError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
 from safetensors import SafetensorError
 
 from ease.encoders.options import RANDOM
@@ -85,6 +77,15 @@ def _first_line(error: Exception) -> str:
 
 def ask_hub(name: str, revision: str | None = None) -> set[str]:
     """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent."""
+    # Slow to import, and so below.
+    from huggingface_hub import auth_check, constants, model_info
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
     if constants.HF_HUB_OFFLINE:
         raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
     answers: list[Any] = []
@@ -141,6 +142,8 @@ def commit_of(name: str, revision: str | None = None) -> str | None:
 
 def _local_folder(name: str, revision: str | None = None) -> Path | None:
     """Return an encoder's own folder or file, or its folder in the hub's cache, which is named by the commit."""
+    from huggingface_hub import try_to_load_from_cache
+
     if Path(name).exists():
         return Path(name)
     if not HUB_NAME.fullmatch(name):
@@ -164,6 +167,9 @@ def _has_weights(folder: Path) -> bool:
 
 def _begins_with_transformer(name: str) -> bool:
     """Return whether an encoder's first module is a transformer, by its list of modules."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
     folder = _local_folder(name)
     if folder is None:
         try:
@@ -175,6 +181,7 @@ def _begins_with_transformer(name: str) -> bool:
 
 def _check_files(name: str) -> None:
     """Check that the files are there, the architecture is known, and weights and tokenizer are complete."""
+    from huggingface_hub import constants
     from transformers import AutoTokenizer
 
     from ease.encoders.word_vectors import is_vector_file

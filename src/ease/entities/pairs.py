@@ -6,14 +6,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import pandas as pd
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, draw, hash_text, take_first
 from ease.entities.links import SENTENCE_KEY, check_limits
 from ease.entities.negatives import MiningInputs, have_negatives
 from ease.errors import EaseError
-from ease.lazy import ibis, ir
+from ease.lazy import ibis, ir, pd
 from ease.options import StrictModel
 
 PAIR_KEY = (*SENTENCE_KEY, "entity")

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import regex
 from pydantic import Field
@@ -27,7 +26,7 @@ from ease.evaluation.resampling import FEWEST_ITEMS, interval, resample
 from ease.evaluation.score_cache import read_items
 from ease.evaluation.scores import AVERAGE
 from ease.evaluation.tasks.base import Task, Texts
-from ease.lazy import ibis
+from ease.lazy import ibis, pd
 from ease.options import StrictModel
 
 if TYPE_CHECKING:

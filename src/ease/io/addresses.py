@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from glob import has_magic
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Literal, cast
-
-from upath import UPath
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ease.errors import EaseError
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 _BLOCK_BYTES = 8 << 20
 """Read-ahead of a remote file; s3fs would fetch 50 MB to read a dump's first bytes."""
@@ -32,6 +33,8 @@ def located(address: str | Path) -> Path:
         return address
     if "://" not in address:
         return Path(address)
+    from upath import UPath  # slow to import
+
     try:
         path = UPath(address)
         if path.protocol in _LOCAL:
@@ -56,13 +59,13 @@ def address_of(path: Path) -> str:
 
 def is_remote(path: Path) -> bool:
     """Return whether a path is on another machine."""
-    return isinstance(cast(object, path), UPath)
+    return not isinstance(cast(object, path), Path)  # a `UPath` is none
 
 
 def as_remote(path: Path) -> UPath:
     """Return the same path by its true type, which has its file system."""
     assert is_remote(path)
-    return cast(UPath, path)
+    return cast("UPath", path)
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import (
     SAMPLE_LICENCE,
@@ -25,7 +23,7 @@ from ease.evaluation.sets import located_parameters, read_located, require_sets
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import FolderLock
 from ease.io.parquet import read_parquet, write_parquet
-from ease.lazy import ibis
+from ease.lazy import ibis, pd
 from ease.options import Rows
 from ease.pipelines.located_dumps import released_files
 from ease.pipelines.options import SAMPLE, AcquireOptions, TextOptions

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import pandas as pd
-
 from ease.evaluation.resampling import holm, paired_p
+from ease.lazy import pd
 from ease.reporting.own import OwnModel, ScoreCell, gather_models
 from ease.reporting.published import Paper, PaperTable, PublishedPapers, ScoreKey, base_name
 from ease.reporting.score_summaries import main_figures

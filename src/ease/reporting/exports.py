@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import yaml
 
 from ease.encoders.model_card import TEST_SCORES, with_section
 from ease.evaluation.scoring import BASELINES
 from ease.evaluation.tasks import package_task
 from ease.io.files import read_data_file
+from ease.lazy import pd
 from ease.names import safe_name
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel

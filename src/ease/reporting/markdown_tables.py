@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Sequence
 
-import pandas as pd
+from ease.lazy import pd
 
 
 def _cell(value: object, decimals: int) -> str:

@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
-import pandas as pd
 
 from ease.encoders.options import RANDOM
 from ease.evaluation.resampling import Interval, Resampled, interval, seed_interval
 from ease.evaluation.score_cache import read_resampled
 from ease.evaluation.scores import AVERAGE
 from ease.evaluation.scoring import BASELINES
+from ease.lazy import pd
 from ease.methods import UNTRAINED
 from ease.reporting.plots import method_label
 from ease.reporting.published import PaperModel, ScoreKey, base_name

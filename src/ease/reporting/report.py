@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import pandas as pd
-import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import Field
@@ -17,6 +15,7 @@ from ease.errors import EaseError
 from ease.evaluation.resampling import seed_interval
 from ease.evaluation.scores import AVERAGE
 from ease.io.files import read_data_file
+from ease.lazy import go, pd
 from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
@@ -47,7 +46,7 @@ class ScoreReport:
     tables: list[ComparisonTable] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     scatters: list[ScatterPoints] = field(default_factory=list)
-    models: pd.DataFrame = field(default_factory=pd.DataFrame)
+    models: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # imports pandas when called
     scores: dict[str, pd.DataFrame] = field(default_factory=dict)
 
 

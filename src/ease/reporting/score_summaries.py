@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import pandas as pd
-
 from ease.errors import EaseError
 from ease.evaluation.scores import AVERAGE
 from ease.evaluation.tasks import package_task
+from ease.lazy import pd
 
 METHOD_SCORE_COLUMNS = ["method", "task", "subset", "metric", "value"]
 """Columns of methods' scores, which are in points"""

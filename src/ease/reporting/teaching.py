@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from ease.evaluation.scoring import DEVELOPMENT, has_languages
+from ease.lazy import pd
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
 from ease.wikimedia.languages import Language

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from joblib import Parallel, delayed
 
 from ease.errors import EaseError
 from ease.io.addresses import located
+from ease.lazy import pc
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
 from ease.wikimedia.dumps.pages import (
     ARTICLES,

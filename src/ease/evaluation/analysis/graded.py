@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
@@ -20,6 +19,7 @@ from ease.evaluation.scores import AVERAGE
 from ease.evaluation.tasks.base import Task, error_prefix
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
 from ease.evaluation.tasks.set_files import Sides
+from ease.lazy import pd
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
 from ease.similarity.metrics import isotropy_score, mean_vector_norm

@@ -11,7 +11,6 @@ from operator import itemgetter
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
@@ -19,6 +18,7 @@ from ease.errors import EaseError
 from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sample
 from ease.evaluation.tasks.base import error_prefix
 from ease.evaluation.tasks.set_files import Sides
+from ease.lazy import pd
 from ease.options import StrictModel, Words
 from ease.similarity.vectors import Floats, normalize_rows
 

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.analysis.graded import (
@@ -40,6 +37,7 @@ from ease.evaluation.scoring import select_tasks, task_name
 from ease.evaluation.sets import located_parameters, read_located
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import Task
+from ease.lazy import go, pd
 from ease.methods import in_order
 from ease.pipelines.tracking import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
@@ -53,7 +51,7 @@ from ease.similarity.encode import Encode
 
 logger = logging.getLogger(__name__)
 
-Plotted = tuple[pd.DataFrame, go.Figure]
+Plotted = tuple["pd.DataFrame", "go.Figure"]
 
 
 class Compared:

@@ -6,14 +6,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ease.entities.audit import ANSWER, LEFT, AuditOptions, select_audit_sentences
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.lazy import ibis
+from ease.lazy import ibis, pc, pd
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AUDIT_SET
 from ease.pipelines.setting import Setting

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import pandas as pd
-
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.scoring import select_tasks
 from ease.evaluation.sets import located_parameters, read_located, scorable
-from ease.lazy import ibis
+from ease.lazy import ibis, pd
 from ease.options import Rows
 from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.setting import Setting

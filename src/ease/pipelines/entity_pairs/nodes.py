@@ -5,9 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from ease.entities.links import first_sentences
 from ease.entities.negatives import (
     HardNegativeOptions,
@@ -22,7 +19,7 @@ from ease.entities.pairs import (
 )
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, with_min_link_count
 from ease.errors import EaseError
-from ease.lazy import ibis
+from ease.lazy import go, ibis, pd
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses

@@ -6,15 +6,13 @@ import logging
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import pandas as pd
-import plotly.graph_objects as go
 import pyarrow.parquet as pq
 
 from ease.entities.links import join_sitelinks, resolve_links, summarize_links, types_of_linked
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.parquet import read_parquet
-from ease.lazy import ibis
+from ease.lazy import go, ibis, pd
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import CachedIngestOptions
 from ease.pipelines.setting import Setting

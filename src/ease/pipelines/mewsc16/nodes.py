@@ -6,11 +6,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
 from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
+from ease.lazy import go, pd
 from ease.options import StrictModel
 from ease.pipelines.options import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.setting import Languages

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
@@ -20,7 +19,7 @@ from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.parquet import write_parquet
-from ease.lazy import ibis
+from ease.lazy import ibis, pd
 from ease.options import Rows, Words
 from ease.pipelines.options import SAMPLE, TextOptions
 from ease.pipelines.setting import Setting

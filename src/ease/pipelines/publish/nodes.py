@@ -8,8 +8,6 @@ import shutil
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import Field
 
@@ -21,7 +19,7 @@ from ease.evaluation.scores import AVERAGE
 from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomically
 from ease.io.files import read_json
 from ease.io.versions import provenance_of
-from ease.lazy import ibis
+from ease.lazy import ibis, pc, pd
 from ease.methods import method_names
 from ease.names import check_name, safe_name
 from ease.options import Rows, StrictModel

@@ -8,12 +8,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from ease.encoders.options import RANDOM, EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
-from ease.lazy import ibis
+from ease.lazy import go, ibis, pd
 from ease.methods import in_order
 from ease.options import Rows
 from ease.pipelines.setting import Setting

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-import plotly.graph_objects as go
 from safetensors.numpy import save_file
 
 from ease.encoders.defaults import EncoderDefaults
@@ -24,7 +22,7 @@ from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import folder_lock
-from ease.lazy import ibis
+from ease.lazy import go, ibis, pd
 from ease.methods import UNTRAINED
 from ease.names import safe_name
 from ease.options import Rows

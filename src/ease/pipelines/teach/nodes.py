@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ease.encoders.defaults import DURATION, EncoderDefaults
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import write_text_atomically
-from ease.lazy import ibis
+from ease.lazy import ibis, pd
 from ease.options import Rows
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets

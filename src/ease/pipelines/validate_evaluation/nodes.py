@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import pandas as pd
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located
+from ease.lazy import pd
 from ease.options import StrictModel
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions

@@ -8,11 +8,9 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from ease.evaluation.scores import AVERAGE
+from ease.lazy import go, pd, subplots
 from ease.reporting.plots.style import (
     AMOUNT_STYLES,
     OTHER_STYLES,
@@ -46,7 +44,7 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
     rows = summary.sort_values("language", ascending=False).fillna(0)
     reasons = [name for name in summary.columns if name.startswith("skipped_") and summary[name].sum() > 0]
     titles = ("Pages", "Links of kept pages")
-    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
+    figure = subplots.make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
     _add_amounts(figure, 1, rows, ["kept", *reasons], "skipped", "pages")
     links = rows["links"].astype(float)
     resolved = rows["links_resolved"].astype(float)
@@ -75,7 +73,7 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
     removals = [0, *(int(funnel[name].sum()) for name in filters)]
     remaining = [total - removed for removed in accumulate(removals)]
     titles = ("All languages", "Each language")
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=titles)
+    figure = subplots.make_subplots(rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=titles)
     steps = ["linked", *(f"− {name.replace('_', ' ')}" for name in filters)]
     text = [f"{count:,} ({count / max(total, 1):.0%})" for count in remaining]
     outside = {"text": text, "textposition": "outside", "cliponaxis": False}
@@ -103,7 +101,7 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
         return empty_figure(title)
     rows = statistics.sort_values("language")
     titles = ("Sentences", "Label types")
-    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
+    figure = subplots.make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
     for prefix, name, style in (("", "made here", AMOUNT_STYLES[0]), ("paper_", "paper (Table 13)", PAPER_STYLE)):
         for column, measure in enumerate(("sentences", "label_types"), start=1):
             bar = _bar(rows, rows[f"{prefix}{measure}"], name, style, f"{measure.replace('_', ' ')},")

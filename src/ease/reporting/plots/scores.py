@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from ease.evaluation.scoring import DEVELOPMENT
+from ease.lazy import go, pd, subplots
 from ease.reporting.plots.style import (
     PUBLISHED_STYLES,
     Style,
@@ -205,7 +202,7 @@ def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> 
         names = [name for name, *_ in panels]
     else:
         title = panels[0][0]
-    figure = make_subplots(rows=len(panels), cols=1, subplot_titles=names, vertical_spacing=0.24 / len(panels))
+    figure = subplots.make_subplots(rows=len(panels), cols=1, subplot_titles=names, vertical_spacing=0.24 / len(panels))
     styles = _label_styles([points for _, points, *_ in panels])
     for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
         # Neighbours' labels stand on different sides.

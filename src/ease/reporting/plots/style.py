@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
 
-import pandas as pd
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from ease.io.files import read_data_file
+from ease.lazy import go, pd, subplots
 from ease.methods import UNTRAINED, method_names, method_record
 
 
@@ -36,8 +33,8 @@ TEXT_COLOUR = "#6E6E6E"
 _CLEAR = "rgba(0,0,0,0)"
 _GRID = "rgba(127,127,127,0.25)"
 _AXIS = {"gridcolor": _GRID, "zerolinecolor": _GRID, "automargin": True, "title": {"standoff": 8}}
-FIGURE_TEMPLATE = go.layout.Template(
-    layout={
+FIGURE_TEMPLATE: dict[str, Any] = {
+    "layout": {
         "font": {"family": "Helvetica, Arial, sans-serif", "size": 13, "color": TEXT_COLOUR},
         "paper_bgcolor": _CLEAR,
         "plot_bgcolor": _CLEAR,
@@ -46,7 +43,7 @@ FIGURE_TEMPLATE = go.layout.Template(
         "title": {"x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 6}},
         "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
     }
-)
+}
 
 # Heights in pixels
 TITLE_HEIGHT = 42
@@ -118,7 +115,9 @@ def stack_bars(title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: M
         figure_title = title
     else:
         figure_title = panels[0][0]
-    figure = make_subplots(rows=len(panels), row_heights=heights, vertical_spacing=spacing, subplot_titles=titles)
+    figure = subplots.make_subplots(
+        rows=len(panels), row_heights=heights, vertical_spacing=spacing, subplot_titles=titles
+    )
     # A label stands in the legend once, for all panels.
     in_legend: set[str] = set()
     for row, ((_, rows), thickness) in enumerate(zip(panels, thicknesses, strict=True), start=1):
@@ -163,7 +162,7 @@ def panel_grid(
     """Return a figure with a panel for each title, and the panels' rows and columns."""
     rows = math.ceil(len(titles) / columns)
     gaps = {"horizontal_spacing": spacing, "vertical_spacing": gap / rows}
-    figure = make_subplots(rows=rows, cols=columns, subplot_titles=titles, **gaps, **shared)
+    figure = subplots.make_subplots(rows=rows, cols=columns, subplot_titles=titles, **gaps, **shared)
     return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
 
 

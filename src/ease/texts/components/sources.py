@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from pydantic import Field
 
@@ -185,6 +184,8 @@ def column_names(path: Path) -> tuple[str, ...]:
 
 
 def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    import pyarrow.dataset as pads  # which imports pandas
+
     try:
         source = pads.dataset(path, format="parquet")
     except (pa.ArrowInvalid, OSError) as error:

@@ -13,21 +13,18 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jinja2 import StrictUndefined, Template
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.files import read_data_file
 from ease.io.text_tables import read_parallel_lines
+from ease.lazy import pc, pd
 from ease.wikimedia.dumps.parts import Counts, IngestOptions
 from ease.wikimedia.wikinews.first_sentences import Abbreviations
 from ease.wikimedia.wikitext.titles import CATEGORY, FILE, known_namespaces
@@ -308,6 +305,8 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
     `similarity`; groups are the connected components. A text shorter than an n-gram is one n-gram.
     """
     # Slow to import.
+    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse.csgraph import connected_components
     from sklearn.feature_extraction.text import HashingVectorizer
 
     if not texts:
