@@ -47,7 +47,8 @@ def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps:
             positives, negatives = rows.to(device)
             sentences = torch.randn(1, options.batch_size, dimension, device=device, requires_grad=True)
             present = torch.ones(1, options.batch_size, dtype=torch.bool, device=device)
-            method(Inputs(sentences, present, Entities(positives, negatives, used=distinct_rows)))[TOTAL].backward()
+            batch_entities = Entities(positives, negatives, distinct_rows=distinct_rows)
+            method(Inputs(sentences, present, batch_entities))[TOTAL].backward()
             optimizers.step()
     return list(np.diff(marks[WARM_UP:]))
 

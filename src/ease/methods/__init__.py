@@ -37,8 +37,8 @@ UNTRAINED = "untrained"
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Sort names of methods as tables show them: the start, each method after the one that it extends, then others."""
-    order = [UNTRAINED, "simcse", "ease", "ease_plus"]
-    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
+    places = {UNTRAINED: 0, "simcse": 1, "ease": 2, "ease_plus": 3}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 
 
 def get_method(name: str) -> type[TrainingMethod[Any]]:

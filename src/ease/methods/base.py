@@ -50,8 +50,8 @@ class Entities(NamedTuple):
     """(n,), the subject of each sentence's page, -1 if unknown; only if the method reads them"""
     guide: GuideVectors | None = None
     """Only with a guide, which finds false negatives"""
-    used: NDArray[np.int64] | None = None
-    """(u,), sorted: all rows of the table that the method looks up, in any process; None: found on the device. No
+    distinct_rows: NDArray[np.int64] | None = None
+    """(u,), sorted: all rows of the table that the method looks up, in any process; None: computed on the device. No
     tensor, since a batch's tensors are moved to the GPU, from which the host would have to read them."""
 
 
@@ -189,6 +189,7 @@ class EntityMethod(TrainingMethod[EntityOpts]):
             bias: Whether the projection has a bias.
         """
         super().__init__(options)
+        # Without its loss, a table would only take memory.
         if options.entity_weight:
             if embeddings is None:
                 raise EaseError("There are no entity embeddings to train: give some, or set `entity_weight` to 0.")
@@ -228,13 +229,17 @@ class EntityMethod(TrainingMethod[EntityOpts]):
 
 def self_supervised_term(inputs: Inputs, temperature: float, gathered: bool) -> Tensor:
     """Compute SimCSE's loss (EASE, equation 3) of two views, with the second views of all processes if gathered."""
-    first, second = inputs.sentences
-    own = own_rows(len(first), first.device, gathered)
-    candidates = gather_with_gradient(second) if gathered else second
-    return info_nce(first, candidates, temperature, own=own, mini_batch_size=inputs.mini_batch_size)
+    anchors, candidates = inputs.sentences
+    targets = local_rows(len(anchors), anchors.device, gathered)
+    if gathered:
+        candidates = gather_with_gradient(candidates)
+    return info_nce(anchors, candidates, temperature, targets=targets, mini_batch_size=inputs.mini_batch_size)
 
 
-def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:
+def local_rows(count: int, device: torch.device, gathered: bool) -> Tensor:
     """Return the rows of this process's pairs among the candidates, which may be gathered from all processes."""
-    start = process_rank() * count if gathered else 0
+    start = 0
+    if gathered:
+        # Gathered tensors have the rows of the processes in the order of their ranks, `count` of each.
+        start = process_rank() * count
     return torch.arange(start, start + count, device=device)

@@ -88,6 +88,7 @@ class Dueam(TrainingMethod[DueamOptions]):
         if options.anchor is None:
             return cls(options, Anchor(encoder, "the encoder"))
         other = load_encoder(options.anchor)
+        # The anchor reads the token ids of the learner's tokenizer.
         if _vocabulary(other) != _vocabulary(encoder):
             raise EaseError(
                 f"`anchor` {options.anchor!r} has another tokenizer than the encoder, and both read the same tokens: "
@@ -97,22 +98,30 @@ class Dueam(TrainingMethod[DueamOptions]):
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute L = LA - λ LB (section 3.3), its terms, and the mean distances of sentences and of words."""
+        options = self.options
         first, second = inputs.sentences
         mining = functional.cosine_similarity(first, second, dim=1).mean()  # equation 2, LB, to be maximised
-        total = -self.options.translation_weight * mining
+        total = -options.translation_weight * mining
         if self.anchor is None:
             return {TOTAL: total, "translation_mining": mining}
-        texts = [inputs.texts[SENTENCE], inputs.texts[POSITIVE]]
-        tokens, others = (self.anchor.embed(one, inputs.autocast) for one in texts)
-        if self.options.unit_length:
-            tokens, others = (functional.normalize(embedded, dim=2) for embedded in (tokens, others))
-            first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
-        words, other_words = (self.anchor.words(one) for one in texts)
-        distances = word_movers_distances(tokens, others, words, other_words, self.options.regularization)
+        first_texts = inputs.texts[SENTENCE]
+        second_texts = inputs.texts[POSITIVE]
+        first_tokens = self.anchor.embed(first_texts, inputs.autocast)
+        second_tokens = self.anchor.embed(second_texts, inputs.autocast)
+        if options.unit_length:
+            first_tokens = functional.normalize(first_tokens, dim=2)
+            second_tokens = functional.normalize(second_tokens, dim=2)
+            first = functional.normalize(first, dim=1)
+            second = functional.normalize(second, dim=1)
+        first_words = self.anchor.words(first_texts)
+        second_words = self.anchor.words(second_texts)
+        distances = word_movers_distances(
+            first_tokens, second_tokens, first_words, second_words, options.regularization
+        )
         euclidean = euclidean_distances(first, second)
         semantic = semantic_loss(euclidean, distances.to(euclidean.dtype))
         return {
-            TOTAL: self.options.semantic_weight * semantic + total,
+            TOTAL: options.semantic_weight * semantic + total,
             "translation_mining": mining,
             "semantic_loss": semantic,
             # Distances are reported because equation 1 ignores large ones: their exp(-d) is 0.
@@ -204,7 +213,8 @@ def word_movers_distances(
     Raises:
         EaseError: If a sentence has no token or an embedding is not finite.
     """
-    moved, reached = first_mask.bool(), second_mask.bool()
+    moved = first_mask.bool()
+    reached = second_mask.bool()
     if not (moved.any(dim=1) & reached.any(dim=1)).all():
         raise EaseError(
             "Word Mover's Distance of a sentence without tokens: remove texts that are empty, or that the tokenizer "
@@ -220,6 +230,7 @@ def word_movers_distances(
         if regularization is not None:
             return _entropic(ground, moved, reached, regularization)
         pairs = zip(ground.double().cpu().numpy(), moved.cpu().numpy(), reached.cpu().numpy(), strict=True)
+        # Centred duals and checked marginals take time, and the costs do not depend on them.
         exact = {"numItermax": ITERATIONS, "center_dual": False, "check_marginals": False}
         # Empty weights are uniform in POT.
         costs = [emd2([], [], cost[rows][:, columns], **exact) for cost, rows, columns in pairs]
@@ -228,12 +239,15 @@ def word_movers_distances(
 
 def _entropic(ground: Tensor, moved: Tensor, reached: Tensor, regularization: float) -> Tensor:
     """Solve all pairs at once; excluded tokens have weight 0."""
-    weights, other_weights = (mask.to(ground.dtype) / mask.sum(dim=1, keepdim=True) for mask in (moved, reached))
+    weights = moved.to(ground.dtype) / moved.sum(dim=1, keepdim=True)
+    other_weights = reached.to(ground.dtype) / reached.sum(dim=1, keepdim=True)
     mean = torch.einsum("nij,ni,nj->n", ground, weights, other_weights)
     unit = torch.where(mean > 0, mean, 1)  # equal sentences of one token
+    # ε is relative to the mean distance, whose scale differs between encoders and pairs.
     costs = ground / unit[:, None, None]
-    solved = solve_batch(
+    # In the logarithmic domain: exp(-cost / ε) underflows for a small ε.
+    solution = solve_batch(
         costs, regularization, weights, other_weights, tol=TOLERANCE, method="log_sinkhorn", grad="detach"
     )
-    distances: Tensor = solved.value_linear * unit
+    distances: Tensor = solution.value_linear * unit
     return distances

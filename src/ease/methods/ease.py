@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from ease.methods.base import Entities, EntityMethod, EntityOptions, Inputs, own_rows
+from ease.methods.base import Entities, EntityMethod, EntityOptions, Inputs, local_rows
 from ease.methods.components.distributed import gather
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import excluded_candidates, info_nce
@@ -37,22 +37,26 @@ class Ease(EntityMethod[EaseOptions]):
 
     def entity_loss(self, table: EntityTable, inputs: Inputs, entities: Entities) -> Tensor:
         """Compute equation 1, or 2 with hard negatives; the projection is W e or tanh(W e + b)."""
-        options, sentences = self.options, inputs.sentences[0]
-        ids = [entities.positives, *([entities.hard_negatives] if options.hard_negatives else [])]
+        options = self.options
+        sentences = inputs.sentences[0]  # of two views of a sentence, the first
+        ids = [entities.positives]
+        if options.hard_negatives:
+            ids.append(entities.hard_negatives)
         if options.gather_negatives:
             # Every process has the table and W: gathering the ids is enough, and exact.
             ids = [gather(part) for part in ids]
-        own = own_rows(len(sentences), sentences.device, options.gather_negatives)
-        projected = [self.projection(rows) for rows in table(*ids, used=entities.used)]
+        targets = local_rows(len(sentences), sentences.device, options.gather_negatives)
+        projected = [self.projection(rows) for rows in table(*ids, distinct_rows=entities.distinct_rows)]
         if options.projection == "tanh":
             projected = [rows.tanh() for rows in projected]
+        positives, *hard_negatives = projected
         return info_nce(
             sentences,
-            projected[0],
+            positives,
             options.temperature,
-            hard_negatives=projected[1] if options.hard_negatives else None,
-            own=own,
-            excluded=excluded_candidates(*ids, own=own, mask_same_entity=options.mask_same_entity),
+            hard_negatives=next(iter(hard_negatives), None),
+            targets=targets,
+            excluded=excluded_candidates(*ids, targets=targets, mask_same_entity=options.mask_same_entity),
             hard_negative_weight=options.hard_negative_weight,
             mini_batch_size=inputs.mini_batch_size,
         )

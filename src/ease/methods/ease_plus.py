@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ease.entities.pairs import MAX_FURTHER
-from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inputs, Reads, own_rows
+from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inputs, Reads, local_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
@@ -50,32 +50,34 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         """Add the attraction between sentences of the same entity to equation 4."""
         terms = super().forward(inputs)
         if self.options.attraction and inputs.entities is not None:
-            sentences, entities = inputs.sentences[0], inputs.entities.positives
-            gathered = self.options.gather_negatives
-            terms["attraction_loss"] = same_entity_loss(
-                sentences,
-                gather_with_gradient(sentences) if gathered else sentences,
-                self.options.temperature,
-                entities=entities,
-                candidate_entities=gather(entities) if gathered else entities,
-                own=own_rows(len(sentences), sentences.device, gathered),
-                mini_batch_size=inputs.mini_batch_size,
-            )
+            terms["attraction_loss"] = self._attraction_loss(inputs, inputs.entities)
             terms[TOTAL] = terms[TOTAL] + self.options.attraction * terms["attraction_loss"]
         return terms
+
+    def _attraction_loss(self, inputs: Inputs, entities: Entities) -> Tensor:
+        """Attract each sentence to the others of its pair's entity."""
+        sentences = inputs.sentences[0]
+        candidates = sentences
+        candidate_entities = entities.positives
+        if self.options.gather_negatives:
+            candidates = gather_with_gradient(sentences)
+            candidate_entities = gather(entities.positives)
+        return same_entity_loss(
+            sentences,
+            candidates,
+            self.options.temperature,
+            entities=entities.positives,
+            candidate_entities=candidate_entities,
+            targets=local_rows(len(sentences), sentences.device, self.options.gather_negatives),
+            mini_batch_size=inputs.mini_batch_size,
+        )
 
     def entity_loss(self, table: EntityTable, inputs: Inputs, entities: Entities) -> Tensor:
         """Contrast each sentence's positives with the entities of the other pairs and all hard negatives.
 
         A candidate that a guide finds more similar to a sentence than the sentence's own entity is no negative.
         """
-
-        def joint(positives: Tensor, hard_negatives: Tensor) -> Tensor:
-            candidates = torch.cat([positives, hard_negatives]) if self.options.hard_negatives else positives
-            # Every process has the table and W: gathering the ids is enough, and exact.
-            return gather(candidates) if self.options.gather_negatives else candidates
-
-        candidates = joint(entities.positives, entities.hard_negatives)
+        candidates = self._candidates(entities.positives, entities.hard_negatives)
         positives = entities.positives.unsqueeze(1)  # (n, 1)
         if entities.further is not None:
             positives = torch.cat([positives, entities.further], dim=1)
@@ -85,10 +87,12 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         if entities.subjects is not None:
             weights[-1:].fill_(self.options.subject_weight)
         excluded = None
-        if (guide := entities.guide) is not None:
-            guided = joint(guide.positives, guide.hard_negatives)
-            excluded = false_negatives(guide.sentences, guide.positives, guided)
-        rows = [self.projection(part) for part in table(positives.flatten(), candidates, used=entities.used)]
+        guide = entities.guide
+        if guide is not None:
+            guide_candidates = self._candidates(guide.positives, guide.hard_negatives)
+            excluded = false_negatives(guide.sentences, guide.positives, guide_candidates)
+        embeddings = table(positives.flatten(), candidates, distinct_rows=entities.distinct_rows)
+        rows = [self.projection(part) for part in embeddings]
         return several_positives_loss(
             inputs.sentences[0],
             rows[0].unflatten(0, positives.shape),
@@ -100,3 +104,13 @@ class EasePlus(EntityMethod[EasePlusOptions]):
             excluded=excluded,
             mini_batch_size=inputs.mini_batch_size,
         )
+
+    def _candidates(self, positives: Tensor, hard_negatives: Tensor) -> Tensor:
+        """Join positives with hard negatives, as ids or as the guide's embeddings, and with those of all processes."""
+        candidates = positives
+        if self.options.hard_negatives:
+            candidates = torch.cat([positives, hard_negatives])
+        if self.options.gather_negatives:
+            # Every process has the table and W: gathering the ids is enough, and exact.
+            candidates = gather(candidates)
+        return candidates

@@ -7,16 +7,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, own_rows
+from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, local_rows
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
-from ease.methods.components.losses import mean_over_rows, own_columns, unit
+from ease.methods.components.losses import mean_over_rows, target_columns, unit
 from ease.options import StrictModel
 
 MASKED = "masked_sentence"
@@ -67,9 +68,11 @@ class MirrorBertOptions(StrictModel):
     @model_validator(mode="after")
     def _share_between_equals(self) -> MirrorBertOptions:
         if self.controlled_dropout and self.changes_text:
-            changed = f"`span` {self.span} masks" if self.augmentation == "span" else "`augmentation` changes"
+            change = "`augmentation` changes"
+            if self.augmentation == "span":
+                change = f"`span` {self.span} masks"
             raise EaseError(
-                f"`controlled_dropout` needs identical views, and {changed} one of them: set `span: 0` and "
+                f"`controlled_dropout` needs identical views, and {change} one of them: set `span: 0` and "
                 "`augmentation: span`."
             )
         return self
@@ -122,20 +125,30 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
             EaseError: If the denominator is empty: a single string, without its positive.
         """
         options = self.options
+        # With controlled dropout there is one encoding, which is both views.
         views = inputs.sentences.expand(2, -1, -1)  # (2, n, dimension)
-        gathered = options.gather_negatives
-        candidates = gather_with_gradient(views.transpose(0, 1)).transpose(0, 1) if gathered else views
-        own = own_rows(views.shape[1], views.device, gathered)
-        given: dict[str, Any] = {"candidates": candidates, "own": own, "mini_batch_size": inputs.mini_batch_size}
+        candidates = views
+        if options.gather_negatives:
+            # Rows of processes are joined along the first dimension, which must be that of the strings.
+            candidates = gather_with_gradient(views.transpose(0, 1)).transpose(0, 1)
+        targets = local_rows(views.shape[1], views.device, options.gather_negatives)
         if options.multi_similarity:
-            loss = multi_similarity_loss(views, **given)
-        elif candidates.shape[1] == 1 and not options.positive_in_denominator:
+            loss = multi_similarity_loss(
+                views, candidates=candidates, targets=targets, mini_batch_size=inputs.mini_batch_size
+            )
+            return {TOTAL: loss, "mirror_loss": loss}
+        if candidates.shape[1] == 1 and not options.positive_in_denominator:
             raise EaseError(
                 "Equation 1 as printed needs negatives: raise `batch_size` to at least two strings per process."
             )
-        else:
-            given["positive_in_denominator"] = options.positive_in_denominator
-            loss = mirrored_loss(views, options.temperature, **given)
+        loss = mirrored_loss(
+            views,
+            options.temperature,
+            candidates=candidates,
+            targets=targets,
+            positive_in_denominator=options.positive_in_denominator,
+            mini_batch_size=inputs.mini_batch_size,
+        )
         return {TOTAL: loss, "mirror_loss": loss}
 
 
@@ -144,7 +157,7 @@ def mirrored_loss(
     temperature: float,
     *,
     candidates: Tensor | None = None,
-    own: Tensor | None = None,
+    targets: Tensor | None = None,
     positive_in_denominator: bool = True,
     mini_batch_size: int | None = None,
 ) -> Tensor:
@@ -154,7 +167,7 @@ def mirrored_loss(
         views: Shape (2, n, d).
         temperature: τ, which divides the cosines.
         candidates: Both views of the candidates, shape (2, m, d). Default: `views`.
-        own: The candidate that is each string itself, shape (n,). Default: candidate i for string i.
+        targets: The candidate that is each string itself, shape (n,). Default: candidate i for string i.
         positive_in_denominator: As in the authors' released code; false: only the 2m - 2 negatives, as printed.
         mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
 
@@ -164,8 +177,10 @@ def mirrored_loss(
     References:
         Liu et al. 2021 (Mirror-BERT), equation 1.
     """
-    anchors, columns, itself, positive = _mirrored(views, candidates, own)
-    excluded = itself if positive_in_denominator else torch.cat([itself, positive], dim=1)
+    anchors, columns, itself, positive = _mirrored(views, candidates, targets)
+    excluded = itself
+    if not positive_in_denominator:
+        excluded = torch.cat([itself, positive], dim=1)
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ columns.T / temperature  # (rows, 2m)
@@ -179,7 +194,7 @@ def multi_similarity_loss(
     views: Tensor,
     *,
     candidates: Tensor | None = None,
-    own: Tensor | None = None,
+    targets: Tensor | None = None,
     mini_batch_size: int | None = None,
     margin: float = 0.2,
     positive_scale: float = 1.0,
@@ -196,7 +211,7 @@ def multi_similarity_loss(
     References:
         Wang et al. 2019 (multi-similarity loss); Liu et al. 2021 (SapBERT), section 2.
     """
-    anchors, columns, itself, positive = _mirrored(views, candidates, own)
+    anchors, columns, itself, positive = _mirrored(views, candidates, targets)
     excluded = torch.cat([itself, positive], dim=1)
 
     def distances(cosines: Tensor) -> Tensor:
@@ -218,21 +233,29 @@ def multi_similarity_loss(
     return mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
-def _mirrored(views: Tensor, candidates: Tensor | None, own: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _mirrored(
+    views: Tensor, candidates: Tensor | None, targets: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the anchors, (2n, d), all columns, (2m, d), and each anchor's own and its positive's column, (2n, 1)."""
-    candidates = views if candidates is None else candidates
-    own = own_columns(views[0], own)
-    other = own + candidates.shape[1]  # the column of the pair's second view
-    itself, positive = torch.cat([own, other]).unsqueeze(1), torch.cat([other, own]).unsqueeze(1)
+    if candidates is None:
+        candidates = views
+    first_columns = target_columns(views[0], targets)
+    # Flattened, all first views come before all second views.
+    second_columns = first_columns + candidates.shape[1]
+    itself = torch.cat([first_columns, second_columns]).unsqueeze(1)
+    positive = torch.cat([second_columns, first_columns]).unsqueeze(1)
     return unit(views.flatten(0, 1)), unit(candidates.flatten(0, 1)), itself, positive
 
 
 def mask_span(text: str, start: int, length: int, token: str) -> str:
     """Replace `length` characters from `start` by the mask token, separated by spaces."""
-    left, right = text[:start], text[start + length :]
-    before = " " if left and not left[-1].isspace() else ""
-    after = " " if right and not right[0].isspace() else ""
-    return f"{left}{before}{token}{after}{right}"
+    left = text[:start]
+    right = text[start + length :]
+    if left and not left[-1].isspace():
+        left += " "
+    if right and not right[0].isspace():
+        right = f" {right}"
+    return f"{left}{token}{right}"
 
 
 def augment(text: str, random: np.random.Generator, options: MirrorBertOptions, tokenizer: Any) -> str | None:
@@ -243,38 +266,54 @@ def augment(text: str, random: np.random.Generator, options: MirrorBertOptions, 
       remainder is tokenized again.
     - order: move each word of a share, at least two, to the place of the next one.
     """
-    kind, token = options.augmentation, getattr(tokenizer, "mask_token", "")
-    if kind == "span":
+    mask_token = getattr(tokenizer, "mask_token", "")
+    if options.augmentation == "span":
         start = int(random.integers(len(text) - options.span + 1))
-        return mask_span(text, start, options.span, token)
-    words = text.split()
-    spans = []
-    if kind == "tokens":
+        return mask_span(text, start, options.span, mask_token)
+    if options.augmentation == "tokens":
         encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, truncation=False)
         spans = [(start, end) for start, end in encoded["offset_mapping"] if end > start]
-    count = len(spans if kind == "tokens" else words)
-    if count < 2:  # nothing would stay unchanged
-        return None
-    most = max(2 if kind == "order" else 1, round(options.share * count))
-    chosen = random.choice(count, min(count, most), replace=False)
-    if kind == "tokens":
-        for start, end in sorted((spans[place] for place in chosen), reverse=True):
-            text = mask_span(text, start, end - start, token)
-        return text
-    moved = list(words)
-    for source, target in zip(chosen, np.roll(chosen, 1), strict=True):
-        moved[target] = words[source] if kind == "order" else token
-    return " ".join(moved)
+        places = _draw_places(len(spans), 1, random, options)
+        # From the end, so that the offsets of earlier tokens stay right.
+        for start, end in sorted((spans[place] for place in places), reverse=True):
+            text = mask_span(text, start, end - start, mask_token)
+        return text if len(places) else None
+    words = text.split()
+    changed = list(words)
+    if options.augmentation == "order":
+        places = _draw_places(len(words), 2, random, options)
+        changed_places = zip(places, np.roll(places, 1), strict=True)
+        for source, target in changed_places:
+            changed[target] = words[source]
+    else:
+        places = _draw_places(len(words), 1, random, options)
+        for place in places:
+            changed[place] = mask_token
+    return " ".join(changed) if len(places) else None
+
+
+def _draw_places(count: int, fewest: int, random: np.random.Generator, options: MirrorBertOptions) -> NDArray[np.int64]:
+    """Draw the share of `count` words or tokens to change; none if nothing would stay unchanged."""
+    if count < 2:
+        return np.empty(0, np.int64)
+    size = max(fewest, round(options.share * count))
+    return random.choice(count, min(count, size), replace=False)
 
 
 def augmentation(options: MirrorBertOptions, tokenizer: Any, seed: int) -> Derive:
     """Return a function that changes texts by the seed and their row numbers; too short ones stay as they are."""
-    shortest = max(options.shortest_masked, options.span + 1 if options.augmentation == "span" else 0)
+    shortest = options.shortest_masked
+    if options.augmentation == "span":
+        # A character must be left.
+        shortest = max(shortest, options.span + 1)
 
     def change(text: str, row: int) -> str:
         if len(text) < shortest:
             return text
+        # A generator for each row: its change does not depend on the rows before it.
         changed = augment(text, np.random.default_rng([seed, row]), options, tokenizer)
-        return text if changed is None else changed
+        if changed is None:
+            return text
+        return changed
 
     return lambda texts, rows: [change(text, int(row)) for text, row in zip(texts, rows, strict=True)]

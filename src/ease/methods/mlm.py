@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -21,8 +23,11 @@ from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, Reads, TrainingMethod
 from ease.options import StrictModel
 
-MASKED, RANDOM = 0.8, 0.1
-"""Fractions of the selected tokens that become the mask token and a random token; the others stay unchanged"""
+MASKED_SHARE = 0.8
+"""Fraction of the selected tokens that become the mask token (Devlin et al. 2019, section 3.1)."""
+
+RANDOM_SHARE = 0.1
+"""Fraction of the selected tokens that become a random token; the rest stays unchanged."""
 
 CPU_PARTS = 4
 """Chunks of similar length in which a CPU, where padding is expensive, encodes a batch"""
@@ -71,7 +76,8 @@ class MaskedLanguageModel(nn.Module):
     def __init__(self, encoder: SentenceTransformer, probability: float) -> None:
         """Make the head for an encoder that begins with a transformer and has a mask token."""
         super().__init__()
-        transformer, tokenizer = encoder[0], encoder.tokenizer
+        transformer = encoder[0]
+        tokenizer = encoder.tokenizer
         if not isinstance(transformer, Transformer):
             raise EaseError(
                 f"Masked-language modelling needs a transformer, and the encoder begins with "
@@ -99,34 +105,29 @@ class MaskedLanguageModel(nn.Module):
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         candidates = mask.bool() & ~torch.isin(tokens, self._special)
-        shown, chosen = mask_tokens(tokens, candidates, self._probability, self._mask_token, len(embeddings))
-        parts, masked = CPU_PARTS if mask.device.type == "cpu" else 1, [tokens, shown, chosen, mask]
+        masked, selected = mask_tokens(tokens, candidates, self._probability, self._mask_token, len(embeddings))
+        parts = 1
+        if mask.device.type == "cpu":
+            parts = CPU_PARTS
         if mini_batch_size is not None:
             parts = max(parts, math.ceil(len(mask) / mini_batch_size))
-        if parts == 1:  # a GPU does not need the lengths
-            chunks = [masked]
-        else:
-            lengths = mask.sum(dim=1)
-            orders = lengths.argsort(stable=True).chunk(parts)
-            chunks = [[values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked] for rows in orders]
-        count = chosen.sum()
+        chunks = _chunks_by_length([tokens, masked, selected, mask], mask, parts)
+        count = selected.sum()
+        loss: Callable[..., Tensor] = self._loss
+        if mini_batch_size is not None:
+            loss = partial(checkpoint, self._loss, use_reentrant=False)
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
-            losses = [
-                self._loss(chunk, count)
-                if mini_batch_size is None
-                else checkpoint(self._loss, chunk, count, use_reentrant=False)
-                for chunk in chunks
-            ]
+            losses = [loss(chunk, count) for chunk in chunks]
         return torch.stack(losses).sum()
 
     def _loss(self, chunk: list[Tensor], count: Tensor) -> Tensor:
         """Return the summed cross-entropy of some texts, divided by the number of selected tokens in the batch."""
-        tokens, shown, chosen, mask = chunk
+        tokens, masked, selected, mask = chunk
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         with padding_known():
-            encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
+            encoded = self._encoder(input_ids=masked, attention_mask=mask).last_hidden_state
         # The device is asked only once where the selected tokens are.
-        places = chosen.flatten().nonzero().squeeze(1)  # (k,)
+        places = selected.flatten().nonzero().squeeze(1)  # (k,)
         states = encoded.flatten(0, 1)[places].unsqueeze(0)  # (1, k, dimension)
         features = self.layers(inputs_embeds=states).logits  # (1, k, embedding dimension)
         logits = functional.linear(features.squeeze(0), embeddings, self.bias)  # (k, vocabulary)
@@ -150,15 +151,28 @@ def mask_tokens(
     Returns:
         The masked tokens, and a mask of the selected ones: both (n, width).
     """
-    chosen = (torch.rand(tokens.shape, device=tokens.device) < probability) & candidates
+    selected = (torch.rand(tokens.shape, device=tokens.device) < probability) & candidates
     fate = torch.rand(tokens.shape, device=tokens.device)
-    others = torch.randint(vocabulary_size, tokens.shape, device=tokens.device)
-    shown = tokens.masked_fill(chosen & (fate < MASKED), mask_token)
-    return torch.where(chosen & (fate >= 1 - RANDOM), others, shown), chosen
+    random_tokens = torch.randint(vocabulary_size, tokens.shape, device=tokens.device)
+    masked = tokens.masked_fill(selected & (fate < MASKED_SHARE), mask_token)
+    # The two shares are the two ends of the interval of fates; tokens between them stay unchanged.
+    return torch.where(selected & (fate >= 1 - RANDOM_SHARE), random_tokens, masked), selected
 
 
-class _GivenStates(nn.Module):
-    """Replaces the encoder of a masked language model, and returns the given hidden states."""
+def _chunks_by_length(values: list[Tensor], mask: Tensor, parts: int) -> list[list[Tensor]]:
+    """Split the rows of tensors of a width into parts of similar length, each as wide as its longest text."""
+    if parts == 1:  # a GPU would have to wait until the host knows the lengths
+        return [values]
+    lengths = mask.sum(dim=1)
+    chunks = []
+    for rows in lengths.argsort(stable=True).chunk(parts):
+        width = max(1, int(lengths[rows[-1]]))
+        chunks.append([column[rows, :width] for column in values])
+    return chunks
+
+
+class _PassedStates(nn.Module):
+    """Replaces the encoder of a masked language model, and returns the hidden states that it gets."""
 
     def forward(self, input_ids: None = None, *, inputs_embeds: Tensor, **ignored: Any) -> BaseModelOutput:
         return BaseModelOutput(last_hidden_state=inputs_embeds)
@@ -166,19 +180,21 @@ class _GivenStates(nn.Module):
 
 def _head(encoder: PreTrainedModel) -> tuple[PreTrainedModel, nn.Parameter | None]:
     """Return the layers before the output matrix, as a model that reads `inputs_embeds`, and the output's bias."""
-    unfit = EaseError(
+    unsupported = EaseError(
         f"The encoder's architecture {encoder.config.model_type!r} has no masked-language model that shares its token "
         "embeddings: choose an encoder that was pretrained with one, such as BERT or XLM-R."
     )
     try:
         model = AutoModelForMaskedLM.from_config(copy.deepcopy(encoder.config))
     except ValueError as error:
-        raise unfit from error
+        raise unsupported from error
     output = model.get_output_embeddings()
-    setattr(model, model.base_model_prefix, _GivenStates())
+    # The encoder runs apart, since it is shared with the sentence embeddings; the head reads its states.
+    setattr(model, model.base_model_prefix, _PassedStates())
     place = next((name for name, module in model.named_modules() if module is output), None)
     if place is None or output.weight.shape != encoder.get_input_embeddings().weight.shape:
-        raise unfit
+        raise unsupported
+    # The output matrix is the encoder's matrix of token embeddings, not one of the head's own.
     model.set_submodule(place, nn.Identity())
     for module in model.modules():  # some architectures register the bias twice
         for name, parameter in list(module.named_parameters(recurse=False)):

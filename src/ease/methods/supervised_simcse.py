@@ -10,12 +10,13 @@ from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, own_rows
+from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, local_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.losses import info_nce
 from ease.options import StrictModel
 
-POSITIVE, NEGATIVE = "positive", "negative"
+POSITIVE = "positive"
+NEGATIVE = "negative"
 
 
 class SupervisedSimcseOptions(StrictModel):
@@ -51,7 +52,7 @@ class SupervisedSimcse(TrainingMethod[SupervisedOpts]):
         """Compute equation 5 over the candidates of this process, or of all processes."""
         anchors, positives, negatives = inputs.sentences
         present = inputs.present[2]
-        own = own_rows(len(anchors), anchors.device, self.options.gather_negatives)
+        targets = local_rows(len(anchors), anchors.device, self.options.gather_negatives)
         if self.options.gather_negatives:
             candidates = gather_with_gradient(torch.stack([positives, negatives], dim=1))  # (m, 2, dimension)
             positives, negatives = candidates.unbind(dim=1)
@@ -61,7 +62,7 @@ class SupervisedSimcse(TrainingMethod[SupervisedOpts]):
             positives,
             self.options.temperature,
             hard_negatives=negatives,
-            own=own,
+            targets=targets,
             excluded=absent_negatives(present, len(anchors)),
             hard_negative_weight=self.options.hard_negative_weight,
             mini_batch_size=inputs.mini_batch_size,

@@ -335,7 +335,7 @@ def _batches(
         if batch.entities is not None and model.method.table is not None:
             # Of all processes' pairs, whose gradients meet in one table
             rows_read = used_rows(pairs[indices], model.reads.hard_negatives)
-            batch = batch._replace(entities=batch.entities._replace(used=rows_read))
+            batch = batch._replace(entities=batch.entities._replace(distinct_rows=rows_read))
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
         if guide is not None and batch.entities is not None:

@@ -20,7 +20,7 @@ from ease.encoders.onednn import use_onednn
 from ease.encoders.poolings import PoolingName
 from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
+from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, local_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
@@ -175,7 +175,7 @@ class TrainingModel(nn.Module):
             options.temperature,
             candidates=candidates,
             teacher_candidates=teacher_candidates,
-            own=own_rows(len(students), students.device, gathered),
+            targets=local_rows(len(students), students.device, gathered),
             mini_batch_size=inputs.mini_batch_size,
         )
 

@@ -51,7 +51,7 @@ def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
         multi_similarity_loss,
     ]
     for function in functions:
-        shares = [function(views[:, rows], candidates=views, own=rows) for rows in torch.arange(6).split(2)]
+        shares = [function(views[:, rows], candidates=views, targets=rows) for rows in torch.arange(6).split(2)]
         assert torch.stack(shares).mean().item() == pytest.approx(function(views).item(), rel=1e-12)
 
 
@@ -93,7 +93,7 @@ def test_similarity_distillation_equals_numpy_also_with_candidates_of_all_proces
     expected = divergences(STUDENTS, TEACHERS, 0.3)
     assert similarity_distillation(STUDENTS, TEACHERS, 0.3).item() == pytest.approx(expected.mean())
     share, gathered = slice(2, 4), {"candidates": STUDENTS, "teacher_candidates": TEACHERS}
-    found = similarity_distillation(STUDENTS[share], TEACHERS[share], 0.3, own=torch.tensor([2, 3]), **gathered)
+    found = similarity_distillation(STUDENTS[share], TEACHERS[share], 0.3, targets=torch.tensor([2, 3]), **gathered)
     assert found.item() == pytest.approx(expected[share].mean())
 
 

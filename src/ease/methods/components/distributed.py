@@ -11,12 +11,16 @@ from torch import Tensor, distributed
 
 def process_count() -> int:
     """Return the number of processes."""
-    return distributed.get_world_size() if distributed.is_initialized() else 1
+    if not distributed.is_initialized():
+        return 1
+    return distributed.get_world_size()
 
 
 def process_rank() -> int:
     """Return the rank of this process."""
-    return distributed.get_rank() if distributed.is_initialized() else 0
+    if not distributed.is_initialized():
+        return 0
+    return distributed.get_rank()
 
 
 def gather(values: Tensor) -> Tensor:
@@ -24,6 +28,7 @@ def gather(values: Tensor) -> Tensor:
     if process_count() == 1:
         return values
     parts = [torch.empty_like(values) for _ in range(process_count())]
+    # Collective operations read contiguous memory only.
     distributed.all_gather(parts, values.contiguous())
     return torch.cat(parts)
 
@@ -38,6 +43,7 @@ class _GatherWithGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        # Every process has a loss that depends on the gathered rows of all: their gradients add up.
         summed = gradients[0].contiguous()
         distributed.all_reduce(summed)
         return summed.narrow(0, process_rank() * ctx.rows, ctx.rows)
@@ -45,7 +51,9 @@ class _GatherWithGradient(torch.autograd.Function):
 
 def gather_with_gradient(values: Tensor) -> Tensor:
     """Concatenate tensors of all processes; gradients flow back to the process of each row."""
-    gathered: Tensor = values if process_count() == 1 else _GatherWithGradient.apply(values)
+    if process_count() == 1:
+        return values
+    gathered: Tensor = _GatherWithGradient.apply(values)
     return gathered
 
 
@@ -59,13 +67,15 @@ def average(values: Tensor) -> Tensor:
 
 def cpu_group(timeout: timedelta) -> distributed.ProcessGroup | None:
     """Create a process group on the CPU, in every process; None for a single process."""
-    return distributed.new_group(backend="gloo", timeout=timeout) if process_count() > 1 else None
+    if process_count() == 1:
+        return None
+    return distributed.new_group(backend="gloo", timeout=timeout)
 
 
 def any_process(condition: bool, group: distributed.ProcessGroup | None) -> bool:
     """Return whether the condition holds in any process of a CPU group."""
     if group is None:
         return condition
-    found = torch.tensor(condition, dtype=torch.uint8)
-    distributed.all_reduce(found, distributed.ReduceOp.MAX, group)
-    return bool(found)
+    flag = torch.tensor(condition, dtype=torch.uint8)  # gloo reduces no booleans
+    distributed.all_reduce(flag, distributed.ReduceOp.MAX, group)
+    return bool(flag)

@@ -37,10 +37,11 @@ def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropou
 
     `option` is the name of the parameter, for the error if the encoder has no dropout layer.
     """
-    found = list(_dropouts(encoder))
-    for module, name in found:
+    dropouts = list(_dropouts(encoder))
+    for module, name in dropouts:
         setattr(module, name, rate)
-    if rate and not found:
+    # Without dropout, both views of a sentence are equal: the training would learn nothing from them.
+    if rate and not dropouts:
         raise EaseError(
             f"`{option}` is {rate}, and the encoder, which begins with {type(encoder[0]).__name__}, has no dropout "
             f"layer: set `{option}: null`, or choose a transformer."
@@ -58,7 +59,9 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> None:
     The saved encoder does not change.
     """
     first = encoder[0]
-    name = first.model.config.model_type if isinstance(first, Transformer) else type(first).__name__
+    name = type(first).__name__
+    if isinstance(first, Transformer):
+        name = first.model.config.model_type
     if not isinstance(first, Transformer) or name not in MERGES:
         raise EaseError(
             f"DropHead does not support the architecture {name!r}: set `drophead: 0`, "
@@ -67,8 +70,11 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> None:
     heads = int(first.model.config.num_attention_heads)
 
     def drop(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor] | None:
-        return (drop_heads(inputs[0], heads, rate),) if module.training else None
+        if not module.training:
+            return None
+        return (drop_heads(inputs[0], heads, rate),)
 
+    # A hook before the layer that merges the heads sees them unmixed, whatever attention kernel computed them.
     for path, module in first.model.named_modules():
         if path.endswith(f".{MERGES[name]}"):
             module.register_forward_pre_hook(drop)
@@ -80,6 +86,7 @@ def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:
     `states` are the concatenated heads, (n, width, heads * size). If all heads of a sequence are dropped, only the
     residual connection is left.
     """
-    kept = torch.rand(len(states), heads, device=states.device) >= rate  # (n, heads)
-    scales = kept * heads / kept.sum(1, keepdim=True).clamp(min=1)
+    survives = torch.rand(len(states), heads, device=states.device) >= rate  # (n, heads)
+    # The sum over the heads keeps its expected size (Zhou et al. 2020); 1 avoids 0 / 0 if no head survives.
+    scales = survives * heads / survives.sum(1, keepdim=True).clamp(min=1)
     return (states.unflatten(-1, (heads, -1)) * scales.to(states.dtype)[:, None, :, None]).flatten(-2)

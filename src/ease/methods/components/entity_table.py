@@ -24,49 +24,56 @@ class EntityTable(nn.Module):
     """
 
     def __init__(self, embeddings: Tensor) -> None:
-        """Use the given embeddings, (entities, dimension) in single precision, without copying them."""
+        """Use embeddings, (entities, dimension) in single precision, without copying them."""
         super().__init__()
         self.weight = nn.Parameter(embeddings, requires_grad=False)
         self._lookups: list[_Lookup] = []
 
-    def forward(self, *ids: Tensor, used: Rows | None = None) -> list[Tensor]:
+    def forward(self, *ids: Tensor, distinct_rows: Rows | None = None) -> list[Tensor]:
         """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined.
 
         Args:
             ids: Rows of the table, or `NO_ENTITY`.
-            used: (u,), the sorted different rows among the ids of all processes. Default: found on the device, for
-                which the host has to wait.
+            distinct_rows: (u,), the sorted different rows among the ids of all processes. Default: computed on the
+                device, for which the host has to wait.
         """
-        wanted = torch.cat(ids)
-        if used is None:
-            different = gather(wanted).unique()
-            used = different[different != NO_ENTITY].cpu().numpy()
-        lookup = self._look_up(used)
+        joined_ids = torch.cat(ids)
+        if distinct_rows is None:
+            distinct_ids = gather(joined_ids).unique()
+            distinct_rows = distinct_ids[distinct_ids != NO_ENTITY].cpu().numpy()
+        lookup = self._look_up(distinct_rows)
+        # Without gradients, as in an evaluation, there is nothing to reduce.
         if lookup.rows.requires_grad:
             self._lookups.append(lookup)
-        places = torch.searchsorted(lookup.here, wanted).clamp(max=len(used) - 1)
-        found: Tensor = lookup.rows[places]
-        return list(found.split([len(part) for part in ids]))
+        # `NO_ENTITY` is below all rows: it gets the first one, and the losses exclude it.
+        places = torch.searchsorted(lookup.device_rows, joined_ids).clamp(max=len(distinct_rows) - 1)
+        embeddings: Tensor = lookup.rows[places]
+        return list(embeddings.split([len(part) for part in ids]))
 
-    def _look_up(self, used: Rows) -> _Lookup:
-        here = torch.from_numpy(used)
+    def _look_up(self, distinct_rows: Rows) -> _Lookup:
+        device_rows = torch.from_numpy(distinct_rows)
         if self.weight.device.type == "cuda":
             # The GPU copies pinned memory while the host continues.
-            here = here.pin_memory().to(self.weight.device, non_blocking=True)
-        rows = self.weight[here].requires_grad_(torch.is_grad_enabled())
-        return _Lookup(used, here, rows)
+            device_rows = device_rows.pin_memory().to(self.weight.device, non_blocking=True)
+        # The table itself needs no gradient: a dense one would be as large as the table.
+        rows = self.weight[device_rows].requires_grad_(torch.is_grad_enabled())
+        return _Lookup(distinct_rows, device_rows, rows)
 
     def reduce_gradient(self) -> Tensor:
         """Add the gradients of a step's lookups, average them over all processes, and return the rows to be clipped."""
-        joint, *others = self._lookups
-        if others:
-            used = np.unique(np.concatenate([lookup.used for lookup in self._lookups]))
-            joint = self._look_up(used)
+        joint = self._lookups[0]
+        # A step with sub-batches looks up several times, and each lookup has a gradient of its own.
+        has_several = len(self._lookups) > 1
+        if has_several:
+            distinct_rows = np.unique(np.concatenate([lookup.distinct_rows for lookup in self._lookups]))
+            joint = self._look_up(distinct_rows)
+        # Every process takes part in the average, even if none of its sentences has an entity loss.
         if joint.rows.grad is None:
             joint.rows.grad = torch.zeros_like(joint.rows)
-        for lookup in self._lookups if others else ():
-            if lookup.rows.grad is not None:
-                joint.rows.grad[torch.searchsorted(joint.here, lookup.here)] += lookup.rows.grad
+        if has_several:
+            for lookup in self._lookups:
+                if lookup.rows.grad is not None:
+                    joint.rows.grad[torch.searchsorted(joint.device_rows, lookup.device_rows)] += lookup.rows.grad
         self._lookups = [joint]
         average(joint.rows.grad)
         return joint.rows
@@ -75,8 +82,10 @@ class EntityTable(nn.Module):
         """Set the table's sparse gradient from the rows' gradient."""
         (joint,) = self._lookups  # which `reduce_gradient` has left
         assert joint.rows.grad is not None
+        indices = joint.device_rows.unsqueeze(0)
+        # Sorted distinct rows are coalesced; a check would make the host wait for the GPU.
         self.weight.grad = torch.sparse_coo_tensor(
-            joint.here.unsqueeze(0), joint.rows.grad, self.weight.shape, is_coalesced=True, check_invariants=False
+            indices, joint.rows.grad, self.weight.shape, is_coalesced=True, check_invariants=False
         )
         self._lookups = []
 
@@ -88,9 +97,9 @@ class EntityTable(nn.Module):
 class _Lookup(NamedTuple):
     """Rows that a forward pass read."""
 
-    used: Rows
+    distinct_rows: Rows
     """(u,), sorted rows of the table"""
-    here: Tensor
+    device_rows: Tensor
     """The same on the device of the table"""
     rows: Tensor
     """(u, dimension), a copy of them"""

@@ -5,7 +5,8 @@ the candidates are gathered across processes. Candidates may have more dimension
 (Matryoshka). Losses are scalars in nats, averaged over the anchors. Several of them share these arguments:
 
 - `temperature`: τ, which divides the cosines.
-- `own`: The row of each anchor's own candidate, shape (n,). Default: row i to anchor i.
+- `targets`: The row of each anchor's positive, or of the anchor itself, among the candidates, shape (n,). Default: row
+  i for anchor i.
 - `mini_batch_size`: Anchors whose logits are in memory at a time; they are computed again for the gradient. Values and
   gradients stay the same. Default: all.
 """
@@ -29,7 +30,7 @@ def info_nce(
     temperature: float,
     *,
     hard_negatives: Tensor | None = None,
-    own: Tensor | None = None,
+    targets: Tensor | None = None,
     excluded: Tensor | None = None,
     hard_negative_weight: float = 0.0,
     mini_batch_size: int | None = None,
@@ -54,21 +55,25 @@ def info_nce(
         (EASE), equations 1 to 3.
     """
     width = anchors.shape[1]
-    anchors, candidates = unit(anchors), unit(positives[:, :width])  # (n, d), (m, d)
-    negatives = None if hard_negatives is None else unit(hard_negatives[:, :width])  # (m, d)
-    own = own_columns(anchors, own)
+    anchors = unit(anchors)  # (n, d)
+    candidates = unit(positives[:, :width])  # (m, d)
+    negatives = None
+    if hard_negatives is not None:
+        negatives = unit(hard_negatives[:, :width])  # (m, d)
+    targets = target_columns(anchors, targets)
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
         if negatives is not None:
-            others = anchors[rows] @ negatives.T / temperature  # (rows, m)
+            negative_logits = anchors[rows] @ negatives.T / temperature  # (rows, m)
             if hard_negative_weight:
-                own_places = functional.one_hot(own[rows], others.shape[1]).to(others.dtype)
-                others = others + hard_negative_weight * own_places
-            logits = torch.cat([logits, others], dim=1)  # (rows, 2m)
+                # The hard negatives have the order of the positives: an anchor's own one stands in the same column.
+                own_negatives = functional.one_hot(targets[rows], negative_logits.shape[1])
+                negative_logits = negative_logits + hard_negative_weight * own_negatives.to(negative_logits.dtype)
+            logits = torch.cat([logits, negative_logits], dim=1)  # (rows, 2m)
         if excluded is not None:
             logits = logits.masked_fill(excluded[rows], -torch.inf)
-        return functional.cross_entropy(logits, own[rows], reduction="sum")
+        return functional.cross_entropy(logits, targets[rows], reduction="sum")
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)
 
@@ -77,7 +82,7 @@ def excluded_candidates(
     positives: Tensor,
     hard_negatives: Tensor | None = None,
     *,
-    own: Tensor | None = None,
+    targets: Tensor | None = None,
     mask_same_entity: bool = False,
 ) -> Tensor:
     """Return the candidates to exclude: missing hard negatives and, optionally, the sentence's own entity elsewhere.
@@ -90,13 +95,16 @@ def excluded_candidates(
     Returns:
         (n, m), or (n, 2m) with hard negatives; never true for a sentence's own positive.
     """
-    own = own_columns(positives, own)
-    candidates = positives if hard_negatives is None else torch.cat([positives, hard_negatives])  # (m or 2m,)
-    missing = (candidates == NO_ENTITY).expand(len(own), -1)
+    targets = target_columns(positives, targets)
+    candidates = positives  # (m,)
+    if hard_negatives is not None:
+        candidates = torch.cat([positives, hard_negatives])  # (2m,)
+    missing = (candidates == NO_ENTITY).expand(len(targets), -1)
     if not mask_same_entity:
         return missing
-    excluded = missing | (positives[own].unsqueeze(1) == candidates)
-    return excluded.scatter(1, own.unsqueeze(1), False)
+    excluded = missing | (positives[targets].unsqueeze(1) == candidates)
+    # The sentence's own positive must stay: cross-entropy needs it in the denominator.
+    return excluded.scatter(1, targets.unsqueeze(1), False)
 
 
 def false_negatives(anchors: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
@@ -110,8 +118,9 @@ def false_negatives(anchors: Tensor, positives: Tensor, candidates: Tensor) -> T
     References:
         Solatorio 2024 (GISTEmbed), section 3.2.
     """
-    anchors, positives, candidates = unit(anchors), unit(positives), unit(candidates)
-    return anchors @ candidates.T > (anchors * positives).sum(dim=1, keepdim=True)
+    anchors = unit(anchors)
+    positive_cosines = (anchors * unit(positives)).sum(dim=1, keepdim=True)  # (n, 1)
+    return anchors @ unit(candidates).T > positive_cosines
 
 
 def several_positives_loss(
@@ -155,13 +164,15 @@ def several_positives_loss(
         skipped = (candidate_ids == NO_ENTITY).expand_as(logits)
         if excluded is not None:
             skipped = skipped | excluded[rows]
+        # One place at a time: a comparison of all places at once would need (rows, p, m) values.
         for ids in positive_ids[rows].T:
             skipped = skipped | (ids.unsqueeze(1) == candidate_ids)
         # Finite: all candidates of an anchor may be excluded.
         lowest = torch.finfo(logits.dtype).min
         negatives = logits.masked_fill(skipped, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
-        own = (positives[rows] @ anchors[rows].unsqueeze(2)).squeeze(2) / temperature  # (rows, p)
-        return (shares[rows] * functional.softplus(negatives - own)).sum()
+        positive_logits = (positives[rows] @ anchors[rows].unsqueeze(2)).squeeze(2) / temperature  # (rows, p)
+        # −log(exp s_p / (exp s_p + Σ exp s_c)) = log(1 + exp(log Σ exp s_c − s_p)), which softplus computes stably.
+        return (shares[rows] * functional.softplus(negatives - positive_logits)).sum()
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)
 
@@ -173,7 +184,7 @@ def same_entity_loss(
     *,
     entities: Tensor,
     candidate_entities: Tensor,
-    own: Tensor,
+    targets: Tensor,
     mini_batch_size: int | None = None,
 ) -> Tensor:
     """Attract sentences of the same entity; sentences of other entities are negatives (EASE+'s attraction).
@@ -186,17 +197,20 @@ def same_entity_loss(
         candidates: Sentence embeddings, the anchors among them, shape (m, d).
         entities: The entity of each anchor, shape (n,).
         candidate_entities: The entity of each candidate, shape (m,).
+        targets: The row of each anchor itself among the candidates, shape (n,).
     """
-    anchors, candidates = unit(anchors), unit(candidates)
+    anchors = unit(anchors)
+    candidates = unit(candidates)
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
-        same = entities[rows].unsqueeze(1) == candidate_entities
+        same_entity = entities[rows].unsqueeze(1) == candidate_entities
+        # Finite: all sentences of a batch may have one entity.
         lowest = torch.finfo(logits.dtype).min
-        negatives = logits.masked_fill(same, lowest).logsumexp(dim=1, keepdim=True)
-        others = same.scatter(1, own[rows].unsqueeze(1), False)
-        losses = functional.softplus(negatives - logits).masked_fill(~others, 0)
-        return (losses.sum(dim=1) / others.sum(dim=1).clamp(min=1)).sum()
+        negatives = logits.masked_fill(same_entity, lowest).logsumexp(dim=1, keepdim=True)
+        positives = same_entity.scatter(1, targets[rows].unsqueeze(1), False)
+        losses = functional.softplus(negatives - logits).masked_fill(~positives, 0)
+        return (losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)).sum()
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)
 
@@ -210,9 +224,9 @@ def cosine_distillation(students: Tensor, teachers: Tensor) -> Tensor:
         Reimers & Gurevych 2020, equation 1: their squared error is proportional to this loss if both embeddings have
         length 1.
     """
-    taught = teachers.any(dim=1)
+    has_teacher = teachers.any(dim=1)
     distances = 1 - (unit(students) * unit(teachers)).sum(dim=1)
-    return (distances * taught).sum() / taught.sum().clamp(min=1)
+    return (distances * has_teacher).sum() / has_teacher.sum().clamp(min=1)
 
 
 def similarity_distillation(
@@ -222,7 +236,7 @@ def similarity_distillation(
     *,
     candidates: Tensor | None = None,
     teacher_candidates: Tensor | None = None,
-    own: Tensor | None = None,
+    targets: Tensor | None = None,
     mini_batch_size: int | None = None,
 ) -> Tensor:
     """Match each sentence's similarities with the other sentences of the batch to the teacher's.
@@ -241,11 +255,17 @@ def similarity_distillation(
         Fang et al. 2021 (SEED), equations 2 to 5, with the batch as the queue and without the sentence itself; Tung and
         Mori 2019 (similarity-preserving distillation).
     """
-    students, teachers = unit(students), unit(teachers)
-    columns = students if candidates is None else unit(candidates)  # (m, d)
-    teacher_columns = teachers if teacher_candidates is None else unit(teacher_candidates)  # (m, t)
-    itself = own_columns(students, own).unsqueeze(1)  # (n, 1)
-    taught, absent = teachers.any(dim=1), ~teacher_columns.any(dim=1)
+    students = unit(students)
+    teachers = unit(teachers)
+    columns = students  # (m, d)
+    if candidates is not None:
+        columns = unit(candidates)
+    teacher_columns = teachers  # (m, t)
+    if teacher_candidates is not None:
+        teacher_columns = unit(teacher_candidates)
+    itself = target_columns(students, targets).unsqueeze(1)  # (n, 1)
+    has_teacher = teachers.any(dim=1)
+    without_teacher = ~teacher_columns.any(dim=1)
 
     def log_shares(rows: Tensor, columns: Tensor, excluded: Tensor) -> Tensor:
         logits = rows @ columns.T / temperature
@@ -253,24 +273,28 @@ def similarity_distillation(
         return logits.masked_fill(excluded, torch.finfo(logits.dtype).min).log_softmax(dim=1)
 
     def summed(rows: slice) -> Tensor:
-        excluded = absent.expand(len(itself[rows]), -1).scatter(1, itself[rows], True)
-        found = log_shares(students[rows], columns, excluded)
-        wanted = log_shares(teachers[rows], teacher_columns, excluded)
-        divergences = functional.kl_div(found, wanted, reduction="none", log_target=True).sum(dim=1)
-        return (divergences * taught[rows]).sum()
+        excluded = without_teacher.expand(len(itself[rows]), -1).scatter(1, itself[rows], True)
+        student_shares = log_shares(students[rows], columns, excluded)
+        teacher_shares = log_shares(teachers[rows], teacher_columns, excluded)
+        divergences = functional.kl_div(student_shares, teacher_shares, reduction="none", log_target=True).sum(dim=1)
+        return (divergences * has_teacher[rows]).sum()
 
-    share = taught.sum().clamp(min=1) / len(taught)
+    # `mean_over_rows` divides by all sentences; the loss is the mean over those that are taught.
+    share = has_teacher.sum().clamp(min=1) / len(has_teacher)
     return mean_over_rows(summed, len(students), mini_batch_size) / share
 
 
 def unit(vectors: Tensor) -> Tensor:
     """Normalise to length 1, in single precision or better: (..., d) -> (..., d)."""
+    # Cosines over a small temperature lose too much in half precision.
     return functional.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=-1)
 
 
-def own_columns(anchors: Tensor, own: Tensor | None) -> Tensor:
-    """Return the column of each anchor's own candidate, (n,); the diagonal by default."""
-    return torch.arange(len(anchors), device=anchors.device) if own is None else own
+def target_columns(anchors: Tensor, targets: Tensor | None) -> Tensor:
+    """Return the column of each anchor's target among the candidates, (n,); the diagonal by default."""
+    if targets is not None:
+        return targets
+    return torch.arange(len(anchors), device=anchors.device)
 
 
 def mean_over_rows(summed: Callable[[slice], Tensor], count: int, mini_batch_size: int | None) -> Tensor:
