@@ -17,10 +17,17 @@ from typing import Any
 
 import pyarrow.dataset as pads
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
 METHODS = sorted(path.stem for path in (ROOT / "conf" / "base" / "parameters" / "methods").glob("*.yml"))
+
+SWEEPS: dict[str, str] = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))["sweeps"][path.stem]["setting"]["name"]
+    for path in sorted((ROOT / "conf" / "base" / "parameters" / "sweeps").glob("*.yml"))
+}
+"""The setting of each sweep, by name."""
 
 SMALL = {
     "acquire.sample.layout": "content",

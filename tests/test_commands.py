@@ -11,19 +11,18 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.pipeline_registry import SWEEPS
 from ease.pipelines.setting import SETTINGS
-from ease.pipelines.sweep.variants import Sweep
+from ease.pipelines.sweep.variants import Sweeps
 from ease.settings import CONFIG_LOADER_ARGS
 from ease.texts.pairs import PREPARATION
 from tests.contexts import all_pipelines
-from tests.project import METHODS, Project
+from tests.project import METHODS, SWEEPS, Project
 
 PIPELINES = all_pipelines()
 STAGES = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
 LISTS = {"mirror_words", "mirror_phrases"}
 """Sweeps that need a list of strings."""
-SAMPLE_SWEEPS = {name for name, one in SWEEPS.items() if one.setting in SETTINGS} - LISTS
+SAMPLE_SWEEPS = [name for name, setting in SWEEPS.items() if setting in SETTINGS and name not in LISTS]
 
 
 def versions_in(project: Project) -> set[Path]:
@@ -109,31 +108,24 @@ def prepared(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Proj
     return made
 
 
-def together(setting: str) -> list[tuple[str, ...]]:
-    """Return the setting's sweeps in fives, which share the start of a command."""
-    names = sorted(name for name in SAMPLE_SWEEPS if SWEEPS[name].setting == setting)
-    return [tuple(names[first : first + 5]) for first in range(0, len(names), 5)]
-
-
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [names for setting in SETTINGS for names in together(setting)], ids=",".join)
-def test_every_sweep_trains_all_its_variants(prepared: Project, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("name", SAMPLE_SWEEPS)
+def test_every_sweep_trains_all_its_variants(prepared: Project, name: str) -> None:
     """On the kept pairs, with one seed, two steps, batches of two sub-batches of 32 and one test task."""
-    setting = SWEEPS[names[0]].setting
+    setting = SWEEPS[name]
     shortened: dict[str, Any] = {
         f"{setting}__{method}__training__{parameter}": value
         for method in METHODS
         for parameter, value in {"max_steps": 2, "evaluate_every": 2, "batch_size": 64}.items()
     }
-    shortened |= {f"{name}__seeds": 1 for name in names} | {f"{setting}__setting__test_tasks": "sample_graded"}
-    prepared.run(",".join(names), "--tags=sweep", **shortened)
+    shortened |= {f"sweeps__{name}__seeds": 1, f"{setting}__setting__test_tasks": "sample_graded"}
+    prepared.run("sweep", sweep=name, **shortened)
+    table = pd.read_parquet(prepared.latest(f"08_reporting/{setting}/sweeps/{name}.parquet"))
+    assert table["value"].between(-100, 100).all()
     configured = OmegaConfigLoader(str(prepared.folder / "conf"), **CONFIG_LOADER_ARGS)["parameters"]
-    for name in names:
-        table = pd.read_parquet(prepared.latest(f"08_reporting/{setting}/sweeps/{name}.parquet"))
-        assert table["value"].between(-100, 100).all()
-        variants = Sweep.model_validate(configured[name]).all_variants()
-        assert set(zip(table["variant"], table["seed"], strict=True)) == {(one.label, 1) for one in variants}
+    variants = Sweeps.model_validate(configured["sweeps"]).root[name].all_variants()
+    assert set(zip(table["variant"], table["seed"], strict=True)) == {(one.label, 1) for one in variants}
 
 
 @pytest.mark.slow

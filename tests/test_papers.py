@@ -8,17 +8,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
-from kedro.io import CatalogProtocol
+from kedro.framework.context import KedroContext
 
-from ease.pipeline_registry import SWEEPS
 from ease.pipelines.checks import find_faults
 from ease.pipelines.options import EvaluateOptions
-from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.variants import Sweep
+from ease.pipelines.sweep.variants import SweepChoice, Sweeps, open_sweep
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Source
-from tests.contexts import all_pipelines, load_catalog, load_parameters
-from tests.project import Project
+from tests.contexts import all_pipelines, give, given_context, load_parameters
+from tests.project import SWEEPS, Project
 from tests.reporting.made import published
 
 
@@ -47,9 +45,9 @@ def own_model(setting: str, method: str, base: str, pooling: str) -> OwnModel:
 
 def scored_models(parameters: dict[str, Any]) -> Iterator[Scored]:
     """Yield all variants of the sweeps, the encoders that these join, and all baselines."""
-    for name, registered in SWEEPS.items():
-        sweep = Sweep.model_validate(parameters[name])
-        setting = sweep.own_setting(Setting.model_validate(parameters[registered.setting]["setting"]))
+    sweeps = Sweeps.model_validate(parameters["sweeps"])
+    for name, sweep in sweeps.root.items():
+        setting = open_sweep(SweepChoice(name=name), sweeps, parameters).setting
         for variant in sweep.all_variants():
             own = sweep.varied_setting(setting, variant)
             model = own_model(setting.name, variant.title, own.encoder.name, own.encoder.pooling or "")
@@ -83,21 +81,21 @@ def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(param
 WITHOUT_FILES = re.compile(
     r"does not exist: (put the texts there|set the source to)|^The development task '\w+' lacks|"
     r"^There are no data of|^Encoder '[^']+' does not load: .*HF_HUB_OFFLINE is set|"
-    r"^The sweep '\w+' reads the [a-z ]+ of '\w+', and there are none yet"
+    r"^The sweep '\w+' reads the [a-z ,]+ of '\w+', and there are none yet"
 )
 """Faults of a project that has the configuration, but none of the files to train and score on."""
 
 
 @pytest.fixture(scope="module")
-def catalog(bare: Project) -> CatalogProtocol[Any, Any]:
-    """The papers' catalog with its parameters."""
-    return load_catalog(bare, "paper")
+def context(bare: Project) -> Iterator[KedroContext]:
+    """A context with the papers' parameters."""
+    with given_context(bare, "paper") as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("name", SWEEPS)
-def test_a_sweep_at_paper_scale_lacks_nothing_but_files(
-    bare: Project, catalog: CatalogProtocol[Any, Any], name: str
-) -> None:
-    faults = find_faults(all_pipelines()[name], catalog, bare.folder / "data", 0)
+def test_a_sweep_at_paper_scale_lacks_nothing_but_files(bare: Project, context: KedroContext, name: str) -> None:
+    give(context, sweep=name)
+    faults = find_faults(all_pipelines()["sweep"], context.catalog, bare.folder / "data", 0)
     assert faults, "the project has no evaluation sets"
     assert [fault for fault in faults if not WITHOUT_FILES.search(fault)] == []

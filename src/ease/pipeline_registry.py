@@ -28,8 +28,7 @@ from ease.pipelines.released_pairs import create_pipeline as released_pairs
 from ease.pipelines.report import create_pipeline as report
 from ease.pipelines.report.pipeline import create_comparison
 from ease.pipelines.setting import EASE_PLUS, LOW_RESOURCE, MLM, MONOLINGUAL, MULTILINGUAL, TEACH
-from ease.pipelines.sweep.pipeline import create_pipeline as sweep
-from ease.pipelines.sweep.variants import registered_sweeps
+from ease.pipelines.sweep import create_pipeline as sweep
 from ease.pipelines.teach import create_pipeline as teach
 from ease.pipelines.train import create_pipeline as train
 from ease.pipelines.train.pipeline import create_training
@@ -37,9 +36,6 @@ from ease.pipelines.validate_evaluation import create_pipeline as validate_evalu
 
 COMPARED = ("simcse", "ease", EASE_PLUS)
 """The methods that `train_<setting>` trains; `train` trains all methods."""
-LANGUAGES_SWEEP = "low_resource_languages"
-SWEEPS = registered_sweeps()
-"""Settings of the sweeps, by the sweeps' names; each is a pipeline of its own."""
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -60,10 +56,6 @@ def register_pipelines() -> dict[str, Pipeline]:
 
 def create_pipelines() -> dict[str, Pipeline]:
     """Create the library's pipelines, by name."""
-    sweeps = {name: sweep(name, registered) for name, registered in SWEEPS.items()}
-    for name, registered in SWEEPS.items():
-        if registered.entities:
-            sweeps[name] = create_data_stages(registered.setting) + sweeps[name]
     return {
         "acquire": acquire(),
         "ingest": ingest(),
@@ -76,8 +68,9 @@ def create_pipelines() -> dict[str, Pipeline]:
         "report": report(),
         "train_multilingual": create_main_job(MULTILINGUAL),
         "train_monolingual": create_main_job(MONOLINGUAL),
-        f"train_{LOW_RESOURCE}": sweeps[LANGUAGES_SWEEP],
-        **sweeps,
+        # The only job of its setting: `sweep` has `low_resource_languages` by default.
+        f"train_{LOW_RESOURCE}": create_data_stages(LOW_RESOURCE) + sweep(LOW_RESOURCE),
+        "sweep": sweep(),
         "analysis": analysis(),
         # Pipelines of their own: many projects train the encoders of one setting alone.
         "analysis_monolingual": analysis(MONOLINGUAL, across_languages=False),

@@ -140,9 +140,9 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
     for name in ("scored.vec", "trained.vec"):
         (tmp_path / name).write_text("word 1 2\n")
     sweep = {"setting": {"start": "untrained"}, "seeds": [1], "variants": variants}
-    local(empty, "parameters.yml", {"mirror_ablation": sweep})
-    with given_context(empty) as context:
-        faults = faults_of(context, "mirror_ablation")
+    local(empty, "parameters.yml", {"sweeps": {"mirror_ablation": sweep}})
+    with given_context(empty, sweep="mirror_ablation") as context:
+        faults = faults_of(context, "sweep", sweep="mirror_ablation")
     assert_lines(
         faults,
         "Unknown training method 'eaze': did you mean ease",
@@ -153,7 +153,7 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
         "The teacher cannot be loaded .*Encoder 'nowhere/teacher' does not load",
         "'mirror_ablation' reads the training pairs of 'monolingual', and there are none yet: make them by "
         "`kedro run --pipelines=train_monolingual --tags=acquire,",
-        "variant 'ease encoder=conf' of 'mirror_ablation' trains on entities, and the pipeline makes none",
+        "'mirror_ablation' reads the training pairs, entity vocabulary, entity embeddings of 'monolingual'",
         "^(?!The teacher).*Encoder 'conf' does not load: .*no config.json",
         r"Encoder '\S*trained.vec' is not a transformer, and this training needs one",
     )
@@ -167,7 +167,14 @@ FETCH = "acquire_evaluation.fetch=true"
 @pytest.mark.parametrize(
     ("pipeline", "given", "expected"),
     [
-        ("grid", {"grid__setting__test_tasks": "stsb:test"}, [f"There are no data of stsb:test, .*{FETCH}"]),
+        (
+            "sweep",
+            {"sweep": "grid", "sweeps__grid__setting__test_tasks": "stsb:test"},
+            [
+                f"'grid' reads the sentences, training pairs of 'multilingual', and there are none yet: .*{MAKE}",
+                f"There are no data of stsb:test, .*{FETCH}",
+            ],
+        ),
         (
             "train_multilingual",
             {"multilingual__setting__dev_tasks": "audit"},

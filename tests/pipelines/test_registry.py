@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from kedro.io.core import is_parameter
 
-from ease.pipeline_registry import SWEEPS
 from ease.pipelines.setting import LOW_RESOURCE, SETTINGS
 from tests.contexts import all_pipelines
 
@@ -23,13 +22,17 @@ def test_the_concepts_show_the_order_of_the_main_job() -> None:
     assert shown == [*dict.fromkeys(names)][::-1], "the last node of a name counts"
 
 
-@pytest.mark.parametrize("name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE)), *SWEEPS])
+@pytest.mark.parametrize("name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE))])
 def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
-    kept = () if name not in SWEEPS or SWEEPS[name].entities else ("sentences", "training_pairs", "dumps")
     read = {given for given in PIPELINES[name].inputs() if not is_parameter(given)}
     # Only runs with `without_audit` need the pages, which `audit` makes; for others they may be missing.
-    read = {given for given in read if not given.endswith(".audit_pages")}
-    assert read == {f"{SWEEPS[name].setting}.kept_{dataset}" for dataset in kept}
+    assert {given for given in read if not given.endswith(".audit_pages")} == set()
+
+
+def test_a_sweep_reads_tables_of_an_earlier_run() -> None:
+    tables = ("sentences", "training_pairs", "dumps", "entity_vocabulary", "entity_embeddings")
+    read = {given for given in PIPELINES["sweep"].inputs() if not is_parameter(given)}
+    assert read == {f"sweep.{name}" for name in tables}
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ from transformers import AutoConfig
 from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.encoder import save_encoder
 from ease.encoders.encoding import encode_with
+from ease.errors import EaseError
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import build_tasks
 from ease.names import safe_name
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
-from ease.pipelines.sweep.variants import START, Sweep, Variant
+from ease.pipelines.sweep.variants import START, Sweep, SweepChoice, SweepRun, Sweeps, Variant, name_sweep, open_sweep
 from ease.pipelines.training import TrainingData
 from ease.similarity.encode import EncodeByLanguage
 from tests.encoders.tiny import SIZES, tiny_encoder
@@ -56,6 +57,11 @@ def sweep(**given: Any) -> Sweep:
 
 def setting(**given: Any) -> Setting:
     return Setting.model_validate({**SETTING, **given})
+
+
+def opened(own: Sweep, only: tuple[str, ...] = ()) -> SweepRun:
+    choice = SweepChoice(name=own.name, only=only)
+    return open_sweep(choice, Sweeps({own.name: own}), {"multilingual": {"setting": SETTING, "simcse": RECIPE}})
 
 
 def test_a_grid_is_every_combination() -> None:
@@ -107,11 +113,11 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
     changes = {"options": {"self_temperature": 0.1}, "training": {"max_steps": 20}, "rows": 50}
     variant = Variant(method="simcse", seeds=(3,), setting={"encoder": {"pooling": "cls"}}, **changes)
     mine = sweep(variants=[variant], setting={"start": "mlm", "test_tasks": "sample_graded"})
-    varied = mine.varied_setting(mine.own_setting(setting()), variant, seed=3)
+    varied = mine.varied_setting(opened(mine).setting, variant, seed=3)
     assert (varied.encoder.pooling, varied.encoder.seed) == ("cls", 3)
     assert (varied.start, varied.test_tasks) == ("mlm", ("sample_graded",))
     assert varied.languages == LANGUAGES
-    recipe = variant.varied({"simcse": RECIPE}, 3).complete("any", DEFAULTS)
+    recipe = variant.vary({"simcse": RECIPE}, 3).complete("any", DEFAULTS)
     assert recipe.options.model_dump()["self_temperature"] == 0.1
     assert (recipe.training.max_steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
     assert recipe.rows == 50
@@ -126,7 +132,7 @@ def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> N
         settings={"BERT": {"encoder": "bert"}, "RoBERTa": {"encoder": {"name": "roberta", "pooling": "cls"}}},
         variants=[{"method": "simcse"}, own],
     )
-    changed = mine.own_setting(setting())
+    changed = opened(mine).setting
     varied = {one.label: mine.varied_setting(changed, one, seed=1) for one in mine.all_variants()}
     found = {label: (one.encoder.name, one.encoder.pooling) for label, one in varied.items()}
     assert found == {
@@ -136,6 +142,43 @@ def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> N
     }
     assert {one.test_tasks for one in varied.values()} == {("sts",)}
     assert list(mine.trainings(()))[:2] == ["simcse (BERT) seed=1", "simcse (BERT) seed=2"]
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ((), ["start seed=7", "ease seed=1", "ease seed=2", "w/o hard negative, any seed=1"]),
+        (("ease",), ["ease seed=1", "ease seed=2"]),
+        (("ease seed=2", "start"), ["start seed=7", "ease seed=2"]),
+        ("w/o hard negative, any", ["w/o hard negative, any seed=1"]),
+    ],
+)
+def test_a_part_of_a_sweep_is_chosen_by_labels_or_trainings(only: Any, expected: list[str]) -> None:
+    variants = [
+        {"method": START, "seeds": [7]},
+        {"method": "ease", "seeds": [1, 2]},
+        {"method": "ease", "name": "w/o hard negative, any", "seeds": [1]},
+    ]
+    choice = SweepChoice.model_validate({"name": "mine", "only": only})
+    assert list(opened(sweep(variants=variants), choice.only).trainings) == expected
+
+
+def test_a_sweep_is_chosen_by_its_name() -> None:
+    assert SweepChoice.model_validate("mine") == SweepChoice(name="mine")
+    variants = {"variants": [{"method": START, "seeds": [1]}]}
+    parameters = {"sweeps": {"mine": variants, "other": {"setting": {"name": "low_resource"}, **variants}}}
+    assert name_sweep({"sweep": "mine", **parameters}) == {"name": "mine", "setting": "multilingual"}
+    assert name_sweep({"sweep": {"name": "other"}, **parameters}) == {"name": "other", "setting": "low_resource"}
+    sweeps = Sweeps.model_validate(parameters["sweeps"])
+    assert sweeps.choose(SweepChoice(name="other")).name == "other"
+    for choose in (
+        lambda: name_sweep({"sweep": "mien", **parameters}),
+        lambda: sweeps.choose(SweepChoice(name="mien")),
+    ):
+        with pytest.raises(EaseError, match="Unknown sweep 'mien': did you mean mine"):
+            choose()
+    with pytest.raises(EaseError, match=r"Unknown variant of 'mine' in `sweep.only` 'eaze'"):
+        opened(sweep(**variants), ("eaze",)).trainings  # noqa: B018
 
 
 PAIRS = pd.DataFrame({"pair_id": range(60), "language": [*LANGUAGES] * 20, "entity": 3, "sentence": "A city."})
@@ -171,7 +214,7 @@ def test_trainings_from_different_seeds_have_the_same_data(method: str, tmp_path
         training: dict[str, Any] = {**TRAINING, "seed": own_seed}
         recipe = {"method": method, "options": {}, "training": training, **data}
         given = inputs(tmp_path / "sweep", setting(), ibis.memtable(PAIRS), **{method: recipe})
-        complete = variant.varied(given.recipes, seed).complete("any", DEFAULTS)
+        complete = variant.vary(given.recipes, seed).complete("any", DEFAULTS)
         drawn = variant_data(variant, complete, given.data, given).rows.to_pandas()
         return drawn.sort_values("pair_id", ignore_index=True)
 
@@ -214,7 +257,9 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     mine = sweep(variants=[VARIANTS[0], {**VARIANTS[1], "seeds": [2, 3]}], joined=joined)
     assert mine.joined_trainings() == {"words seed=2": ("words", 2)}, "the seeds that the variants share"
     data = TrainingData(Path(), ibis.memtable(PAIRS), located, {}, tasks, setting())
-    rows = joined_rows(mine, data, {f"words {code} seed=2": folder for code, folder in models.items()})
+    rows = joined_rows(
+        SweepRun(mine, setting(), {}), data, {f"words {code} seed=2": folder for code, folder in models.items()}
+    )
     encode = EncodeByLanguage({code: encode_with(folder) for code, folder in models.items()})
     expected = built["bli"].evaluate(encode)
     assert [(row["subset"], row["metric"], row["value"]) for row in rows] == [
@@ -228,11 +273,11 @@ def test_the_parent_run_holds_the_headline_scores_of_each_variant(copy: Project)
     local = copy.folder / "conf" / "local" / "parameters.yml"
     start = {"method": "start", "name": "w/o training (start)", "seeds": [1, 2]}
     grid = {"method": "simcse", "training": {"max_steps": [2]}, "seeds": [1]}
-    local.write_text(yaml.safe_dump({"grid": {"variants": [start], "grids": [grid]}}), encoding="utf-8")
-    copy.run("grid", "--tags=sweep")
+    local.write_text(yaml.safe_dump({"sweeps": {"grid": {"variants": [start], "grids": [grid]}}}), encoding="utf-8")
+    copy.run("sweep", sweep="grid")
     client = MlflowClient(copy.store)
     experiments = [found.experiment_id for found in client.search_experiments()]
-    (parent,) = client.search_runs(experiments, "tags.mlflow.runName LIKE 'grid%'")
+    (parent,) = client.search_runs(experiments, "tags.mlflow.runName LIKE 'sweep grid, en%'")
     table = pd.read_parquet(copy.latest("08_reporting/multilingual/sweeps/grid.parquet"))
     main = table[table["subset"].isin(["average", "en"])]
     means = main.groupby(["variant", "task", "subset"])["value"].mean()

@@ -13,19 +13,18 @@ from typing import Any
 
 import pytest
 
-from ease.pipeline_registry import LANGUAGES_SWEEP
 from ease.pipelines.setting import SETTINGS
 from tests.contexts import all_pipelines
 from tests.documented import documented_commands
-from tests.project import Project
+from tests.project import SWEEPS, Project
 from tests.rehearsal.made_inputs import RELEASED
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
 FIRST = ("train_multilingual", "train_monolingual", "train", "evaluate")
 """Pipelines that make the inputs of the others."""
 
-ALIASES = ("__default__", LANGUAGES_SWEEP)
-"""Other names of `train_multilingual` and `train_low_resource`."""
+NOT_ALONE = ("__default__", "sweep")
+"""Another name of `train_multilingual`, and the pipeline of all sweeps, each of which is run."""
 
 VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "Wikipedia2Vec": (
@@ -71,8 +70,8 @@ def namespaces(name: str) -> list[str]:
 
 
 def pipelines() -> list[str]:
-    """Return the registered pipelines in an order in which the inputs of each exist; one of them needs a parameter."""
-    others = [name for name in all_pipelines() if name not in (*FIRST, *ALIASES, "released_pairs")]
+    """Return the registered pipelines in an order in which the inputs of each exist; two of them need a parameter."""
+    others = [name for name in all_pipelines() if name not in (*FIRST, *NOT_ALONE, "released_pairs")]
     return [*FIRST, *others]
 
 
@@ -87,6 +86,11 @@ def project(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.mark.parametrize("name", pipelines())
 def test_the_pipeline_runs_to_its_end(project: Project, name: str) -> None:
     rehearse(project, name, start=False)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_the_sweep_runs_to_its_end(project: Project, name: str) -> None:
+    rehearse(project, "sweep", start=False, sweep=name)
 
 
 @pytest.mark.parametrize("name", VARIATIONS)

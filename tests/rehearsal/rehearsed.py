@@ -10,9 +10,8 @@ from typing import Any
 import yaml
 
 from ease.encoders.word_vectors import is_vector_file
-from ease.pipeline_registry import SWEEPS
 from tests.contexts import load_parameters
-from tests.project import METHODS, Project, make_project
+from tests.project import METHODS, SWEEPS, Project, make_project
 from tests.rehearsal.made_hub import add_encoder, write_encoder
 from tests.rehearsal.made_inputs import (
     SAMPLE,
@@ -87,7 +86,7 @@ def make_rehearsed(folder: Path, test_data: Path) -> Project:
 def configured_encoders(project: Project) -> list[str]:
     """Return the hub names, folders and files of word vectors of the encoders in `conf/paper`."""
     parameters = load_parameters(project, "paper")
-    of_settings = named_encoders({name: parameters[name] for name in (*SETTINGS, *SWEEPS)})
+    of_settings = named_encoders({name: parameters[name] for name in (*SETTINGS, "sweeps")})
     baselines = (baseline["name"] for baseline in parameters["evaluate"]["baselines"].values())
     names = {*of_settings, *FURTHER_ENCODERS, *baselines}
     return sorted(name for name in names if not name.endswith(":"))
@@ -112,8 +111,7 @@ def shorten_sweeps(conf: Path) -> None:
     """Keep one seed of each variant, the first and last of the values of each parameter of a grid, small batches."""
     for file in conf.glob("*/parameters/sweeps/*.yml"):
         given = yaml.safe_load(file.read_text(encoding="utf-8"))
-        for name in given.keys() & SWEEPS.keys():
-            sweep = given[name]
+        for sweep in given["sweeps"].values():
             sweep["seeds"] = [1]
             for variant in sweep.get("variants", ()):
                 shorten_variant(variant)
@@ -149,9 +147,9 @@ def few_tasks(project: Project) -> dict[str, str]:
     """Return few test tasks for each sweep that has none of its own."""
     parameters = load_parameters(project, "paper")
     return {
-        f"{name}.setting.test_tasks": FEW_TASKS[registered.setting]
-        for name, registered in SWEEPS.items()
-        if registered.setting in FEW_TASKS and "test_tasks" not in parameters[name].get("setting", {})
+        f"sweeps.{name}.setting.test_tasks": FEW_TASKS[setting]
+        for name, setting in SWEEPS.items()
+        if setting in FEW_TASKS and "test_tasks" not in parameters["sweeps"][name]["setting"]
     }
 
 

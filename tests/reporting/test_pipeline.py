@@ -99,7 +99,7 @@ def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
     table = pd.DataFrame(
         {"variant": f"mirror ({under})", "under": under, "base": base, **run} for under, base in bases.items()
     )
-    rows = gather_sweeps(setting, ablation=ibis.memtable(table))
+    rows = gather_sweeps(setting, {"ablation": ibis.memtable(table)})
     assert [(row["method"], row["base"], row["sweep"], row["subset"]) for row in rows] == [
         ("mirror", "bert-base-uncased", "ablation, BERT", "dev"),
         ("mirror", "roberta-base", "ablation, RoBERTa", "dev"),

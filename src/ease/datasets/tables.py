@@ -11,7 +11,7 @@ from typing import Any
 
 import ibis
 import pandas as pd
-from kedro.io.core import Version
+from kedro.io.core import AbstractDataset, DatasetError, Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
@@ -191,3 +191,37 @@ def _link_or_copy(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:  # another file system, or a file system without hard links
         shutil.copy2(source, target)
+
+
+class TablesDataset(AbstractDataset[Any, dict[str, ibis.Table]]):
+    """The newest versions of all tables in a folder, by name; nothing is saved by it.
+
+    Each table is a versioned `NAME.parquet`, as `TableDataset` saves it. A folder that does not exist has no tables.
+    """
+
+    def __init__(self, *, folder: str, connection: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+        """Point to a folder of tables, which are read over a connection."""
+        self._folder = located(folder)
+        self._connection = connection
+        self.metadata = metadata
+        self.may_be_missing = True
+
+    def load(self) -> dict[str, ibis.Table]:
+        """Return the tables in the order of their names."""
+        pattern = self._folder / "*.parquet"
+        files = files_matching(pattern) if is_remote(pattern) else self._folder.glob(pattern.name)
+        tables = {}
+        for file in sorted(files):
+            dataset = TableDataset(
+                filepath=address_of(file), connection=self._connection, version=Version(None, None), missing_ok=True
+            )
+            if (table := dataset.load()) is not None:
+                tables[file.stem] = table
+        return tables
+
+    def save(self, data: Any) -> None:
+        """Refuse: the tables are the results of other pipelines."""
+        raise DatasetError(f"{self._folder}: the tables of a folder are read together, but saved one by one.")
+
+    def _describe(self) -> dict[str, Any]:
+        return {"folder": str(self._folder)}

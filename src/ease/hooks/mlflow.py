@@ -30,6 +30,7 @@ from ease.lazy import LazyModule
 from ease.names import safe_name
 from ease.options import dotted
 from ease.pipelines.setting import Setting
+from ease.pipelines.sweep.variants import SWEPT_SETTINGS
 from ease.pipelines.tracking import (
     NOTE_TAG,
     TRAINING_TAG,
@@ -65,8 +66,8 @@ NAME_VALUE_LENGTH = 20
 """Characters of the longest value in a run's name"""
 METHOD_RUN = re.compile(r"[\w-]+\.[\w-]+")
 """Names of the nested runs of a setting's methods"""
-SWEEP = "_sweep"
-"""Suffix of the tables that sweeps make"""
+VARIANT_SCORES = "sweep.variant_scores"
+"""The table that a sweep makes"""
 DIGEST_LENGTH = 36
 """Maximum length of a data set's digest in MLflow"""
 SUMMARY_SCORES = 3
@@ -152,8 +153,8 @@ class Tracking:
         for name, rows in outputs.items():
             if name.endswith(".scores"):
                 scores = _headlines(name.removesuffix(".scores"), rows)
-            elif name.endswith(SWEEP):
-                scores = variant_headlines(name.removesuffix(SWEEP), rows)
+            elif name == VARIANT_SCORES:
+                scores = variant_headlines(rows)
             else:
                 continue
             self._run.scores |= {encoder: values for encoder, values in scores.items() if values}
@@ -245,6 +246,9 @@ def _in_registry_order(names: Iterable[str]) -> list[str]:
 def _single_setting(pipeline: Pipeline, catalog: DataCatalog) -> Setting | None:
     """Return the setting of a run; None if it has several, or none."""
     names = [name for name in pipeline.inputs() if name.endswith(".setting")]
+    if not names and "params:sweep" in pipeline.inputs():
+        sweep = catalog.load("params:sweeps").choose(catalog.load("params:sweep"))
+        names = [f"params:{sweep.setting_name}.setting"]
     return Setting.model_validate(catalog.load(names[0])) if len(names) == 1 else None
 
 
@@ -260,6 +264,10 @@ def name_run(run_params: Mapping[str, Any], setting: Setting | None, overrides: 
     stages = _in_registry_order(run_params.get("pipeline_names") or ["__default__"])
     # Users know the default pipeline by its other name.
     stages = ["train_multilingual" if name == "__default__" else name for name in stages]
+    sweep = overrides.get("sweep", overrides.get("sweep.name"))
+    if sweep is not None:
+        stages = [f"sweep {sweep}" if name == "sweep" else name for name in stages]
+        overrides = {name: value for name, value in overrides.items() if name not in ("sweep", "sweep.name")}
     words = [" ".join([*stages, *(run_params.get("namespaces") or ())])]
     if setting is None:
         return ", ".join([*words, *name_overrides(overrides, "")])
@@ -289,15 +297,27 @@ def name_overrides(overrides: Mapping[str, Any], owner: str) -> list[str]:
 def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return a parameter's fields by dotted names; a `RootModel`, such as the encoders' defaults, stays one value.
 
-    Of the tasks' options, those are returned whose evaluation data the node reads.
+    Of the tasks' options, those are returned whose evaluation data the node reads; of the sweeps and the settings that
+    they vary, the chosen ones.
     """
+    if "params:sweep" in inputs:
+        sweep = inputs["params:sweeps"].choose(inputs["params:sweep"])
+        if name == "sweeps":
+            return flatten_options(sweep, f"sweeps.{sweep.name}")
+        if name in SWEPT_SETTINGS and name != sweep.setting_name:
+            return {}
     if name == "tasks":
         located = [read_located(data) for input, data in inputs.items() if input.endswith("evaluation_data")]
         tasks = {task for found in located for task, data in found.items() if data.subsets}
         value = {task: options for task, options in value.items() if task in tasks}
     if isinstance(value, BaseModel) and not isinstance(value, RootModel):
         return flatten_options(value, name)
-    return dotted(value, name) if isinstance(value, Mapping) else {name: value}
+    if not isinstance(value, Mapping):
+        return {name: value}
+    fields: dict[str, Any] = {}
+    for key, part in value.items():
+        fields |= _flat(f"{name}.{key}", part, inputs)
+    return fields
 
 
 def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -309,16 +329,16 @@ def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, fl
     return {one: headline(own) for one, own in by_owner.items()}
 
 
-def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+def variant_headlines(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the main scores of each variant, averaged over its seeds, by `multilingual.grid.VARIANT`.
 
-    The sweep's name begins with its setting; `rows` have the columns `variant` and `seed` beside a score's own.
+    `rows` have the columns `setting`, `sweep`, `variant` and `seed` beside a score's own.
     """
     values: dict[str, dict[str, list[float]]] = {}
     scored = rows[rows["value"].notna() & (rows["split"] != DEVELOPMENT)]
-    for (variant, _), own in scored.groupby(["variant", "seed"], sort=False):
+    for (setting, sweep, variant, _), own in scored.groupby(["setting", "sweep", "variant", "seed"], sort=False):
         for name, value in headline(own.to_dict("records")).items():
-            own_values = values.setdefault(f"{sweep}.{safe_name(variant)}", {})
+            own_values = values.setdefault(f"{setting}.{sweep}.{safe_name(variant)}", {})
             own_values.setdefault(name, []).append(value)
     return {owner: {name: mean(seeds) for name, seeds in own.items()} for owner, own in values.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
+from ease.methods import method_names
 from ease.names import check_name, nearest, suggest
 from ease.options import dotted, format_validation_error, overlaid
 from ease.pipelines.recipe import Recipe
+from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
 from ease.pipelines.teach.setting import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
@@ -54,6 +57,9 @@ class ConfigLoader(OmegaConfigLoader):
         if key not in self._resolved or self._resolved[key][0] != given:
             # `${engine:}` in the catalog chooses the tables' connection. Resolvers are global: each loader replaces it.
             OmegaConf.register_new_resolver("engine", lambda: self["parameters"]["engine"], replace=True)
+            # `${sweep:setting}` completes the paths of the chosen sweep's tables, `${sweep:name}` those of its results.
+            names = cache(lambda: name_sweep(self["parameters"]))
+            OmegaConf.register_new_resolver("sweep", lambda part: names()[part], replace=True)
             try:
                 resolved = super().__getitem__(key)
             except (YAMLError, UnicodeError):
@@ -91,6 +97,7 @@ class Names:
             check_name(context.env, [folder.name for folder in source.iterdir() if folder.is_dir()], "--env")
         command = click.get_current_context(silent=True)
         if command is not None and command.info_name == "run":
+            _refuse_former_pipelines(command.params, loader["parameters"].get("sweeps", {}))
             check_run_names(command.params)
         given = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in given):
@@ -99,9 +106,19 @@ class Names:
         complete_taught_setting(parameters)
         # An assigned value takes the place of the files: the catalog's parameters are these.
         loader["parameters"] = parameters
-        refuse_unknown_parameters(given, "given by --params")
-        refuse_unknown_parameters(parameters, "in a configuration file")
+        sweeps = parameters.get("sweeps", {})
+        refuse_unknown_parameters(given, "given by --params", sweeps)
+        refuse_unknown_parameters(parameters, "in a configuration file", sweeps)
         check_parameters(parameters, given)
+
+
+def _refuse_former_pipelines(options: Mapping[str, Any], sweeps: Mapping[str, Any]) -> None:
+    """Refuse a sweep's name as that of a pipeline, which it was until all sweeps became one pipeline."""
+    for name in [*_words(options.get("pipeline")), *_words(options.get("pipelines"))]:
+        if name in sweeps and name not in pipelines:
+            raise EaseError(
+                f"{name!r} is a sweep, not a pipeline: run `kedro run --pipelines=sweep --params sweep={name}`."
+            )
 
 
 def check_run_names(given: Mapping[str, Any]) -> None:
@@ -163,15 +180,22 @@ def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
             check_name(given[name], list(table), f"value of `{name}`")
 
 
-def refuse_unknown_parameters(values: Mapping[str, Any], place: str) -> None:
+def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Collection[str] = ()) -> None:
     """Refuse a name that no pipeline reads, which Kedro would ignore; options classes check their own fields."""
     inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
+    # The pipeline of sweeps loads all parameters of the settings, and uses the setting itself and the recipes.
+    recipes = {f"{setting}.{method}" for setting in SWEPT_SETTINGS for method in method_names()}
+    read = (read | recipes).difference(SWEPT_SETTINGS)
     for name in values:
         if "." in name:
             nested = ": {".join(name.split(".")) + ": …" + "}" * name.count(".")
             raise EaseError(f"The parameter `{name}` {place} has no effect: write `{nested}`.")
     for name in dotted(values):
+        if name.partition(".")[0] in sweeps:
+            raise EaseError(
+                f"The parameter `{name}` {place} has no effect: sweeps are below `sweeps`, `sweeps.{name}`."
+            )
         if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")
 

@@ -97,11 +97,11 @@ def _by_method(rows_of_methods: Mapping[str, Rows], columns: Sequence[str]) -> p
     return pd.DataFrame(rows)
 
 
-def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> Rows:
+def gather_sweeps(setting: Setting, sweep_tables: dict[str, ibis.Table]) -> Rows:
     """Return the scores of a setting's sweeps with their variants and seeds."""
     rows = []
-    for name, table in sweeps.items():
-        for row in table.to_pandas().to_dict("records") if table is not None else ():
+    for name, table in sweep_tables.items():
+        for row in table.to_pandas().to_dict("records"):
             known = {column: row[column] for column in COLUMNS_OF_SWEEPS if not pd.isna(row.get(column))}
             under = f"{name}, {row['under']}" if row.get("under") else name
             of_sweep = {"method": row.get("recipe", row["variant"]), "model": f"sweep {under}", "sweep": under}

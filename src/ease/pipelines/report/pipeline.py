@@ -25,7 +25,6 @@ from ease.pipelines.setting import (
     WHITENING,
     trained_encoders,
 )
-from ease.pipelines.sweep.variants import registered_sweeps
 
 
 def create_pipeline() -> Pipeline:
@@ -79,14 +78,11 @@ def create_comparison(setting: str, methods: Sequence[str]) -> Pipeline:
 def _score_gathering(setting: str, methods: Sequence[str] = ()) -> Pipeline:
     """Create the rows of a setting in the report: of its methods and of its sweeps."""
     scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
-    sweeps = {
-        name: f"{setting}.{name}_sweep" for name, sweep in registered_sweeps().items() if sweep.setting == setting
-    }
     return pipeline(
         [
             node(
                 gather_sweeps,
-                inputs={"setting": f"params:{setting}.setting", **sweeps},
+                inputs=[f"params:{setting}.setting", f"{setting}.sweep_tables"],
                 outputs=f"{setting}.sweep_scores",
                 name="gather_sweeps",
             ),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from kedro.pipeline.node import Node
 from pydantic import ValidationError
@@ -15,7 +14,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import check_references
 from ease.evaluation.sets import check_scorable
 from ease.evaluation.tasks.base import error_prefix
-from ease.methods import method_names, method_record
+from ease.methods import method_record
 from ease.options import format_validation_error
 from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_sets
 from ease.pipelines.acquire_evaluation.nodes import check_tasks
@@ -23,71 +22,95 @@ from ease.pipelines.checks import PlannedRun
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting, preparation_of
 from ease.pipelines.sweep.nodes import run_sweep
-from ease.pipelines.sweep.variants import START, Sweep, Variant
+from ease.pipelines.sweep.variants import (
+    START,
+    SWEPT_SETTINGS,
+    SweepChoice,
+    SweepRun,
+    Sweeps,
+    Variant,
+    open_sweep,
+)
 from ease.texts import source_options
+
+ENTITY_TABLES = ("training_pairs", "entity_vocabulary", "entity_embeddings")
+"""What methods that read entities are trained on"""
 
 
 def _check_sweep(node: Node, run: PlannedRun) -> None:
-    sweep, tasks = run.options(node, Sweep), run.parameter("tasks")
-    setting = sweep.own_setting(run.options(node, Setting))
-    with error_prefix(f"The sweep {sweep.name!r}"):
-        check_references((*setting.dev_tasks, *setting.test_tasks), tasks)
-    named = {name: f"params:{setting.name}.{name}" for name in method_names()}
-    recipes = {name: run.catalog.load(given) for name, given in named.items() if given in node.inputs}
-    available = {name.rpartition(".")[2].removeprefix("kept_") for name in node.inputs if run.has(name)}
-    settings, encoders = list[Setting](), dict[str, bool]()
-    for variant in sweep.all_variants(setting.languages):
+    parameters = {setting: run.parameter(setting) for setting in SWEPT_SETTINGS}
+    swept = open_sweep(run.options(node, SweepChoice), run.options(node, Sweeps), parameters)
+    _check_swept_setting(node, swept)
+    tasks = run.parameter("tasks")
+    with error_prefix(f"The sweep {swept.sweep.name!r}"):
+        check_references((*swept.setting.dev_tasks, *swept.setting.test_tasks), tasks)
+    available = {name.rpartition(".")[2] for name in node.inputs if run.has(name)}
+    settings: list[Setting] = []
+    trained: dict[str, bool] = {}
+    for variant in swept.variants:
         try:
-            varied = sweep.varied_setting(setting, variant)
-            with error_prefix(f"The variant {variant.label!r} of {sweep.name!r}"):
-                check_references((*varied.dev_tasks, *varied.test_tasks), tasks)
+            setting = swept.sweep.varied_setting(swept.setting, variant)
+            with error_prefix(f"The variant {variant.label!r} of {swept.sweep.name!r}"):
+                check_references((*setting.dev_tasks, *setting.test_tasks), tasks)
         except EaseError as error:
             run.faults.append(str(error))
             continue
-        settings.append(varied)
-        encoders[varied.encoder.name] = encoders.get(varied.encoder.name, False) or variant.method != START
-        run.check(_check_variant, run, sweep, variant, varied, recipes, available)
-    for name, trained in encoders.items():
-        run.check(check_encoder, name, transformer=trained)
-    for joined in sweep.joined.values():
+        settings.append(setting)
+        encoder = setting.encoder.name
+        trained[encoder] = trained.get(encoder, False) or variant.method != START
+        run.check(_check_variant, run, swept, variant, setting, available)
+    for encoder, is_trained in trained.items():
+        # Word vectors can be scored, but not trained.
+        run.check(check_encoder, encoder, transformer=is_trained)
+    for joined in swept.joined:
         run.check(check_tasks, joined.tasks, tasks)
-    for dev_tasks, test_tasks in dict.fromkeys((one.dev_tasks, one.test_tasks) for one in settings):
-        if any(encoders.values()):
+    for dev_tasks, test_tasks in dict.fromkeys((setting.dev_tasks, setting.test_tasks) for setting in settings):
+        if any(trained.values()):
             check_development_sets(node, run, dev_tasks)
         run.check(check_tasks, (*dev_tasks, *test_tasks), tasks)
         check_sets(partial(check_scorable, test_tasks), node, run, test_tasks)
 
 
+def _check_swept_setting(node: Node, swept: SweepRun) -> None:
+    """Refuse a sweep of another setting than the one whose data the same run makes."""
+    pairs = next(dataset for dataset in node.inputs if dataset.endswith(".training_pairs"))
+    setting = pairs.partition(".")[0]
+    if setting not in ("sweep", swept.setting.name):
+        raise EaseError(
+            f"`train_{setting}` trains sweeps of the setting {setting!r}, and {swept.sweep.name!r} is one of "
+            f"{swept.setting.name!r}: run `kedro run --pipelines=sweep --params sweep={swept.sweep.name}`."
+        )
+
+
 def _check_variant(
-    run: PlannedRun,
-    sweep: Sweep,
-    variant: Variant,
-    varied: Setting,
-    recipes: Mapping[str, Any],
-    available: Iterable[str],
+    run: PlannedRun, swept: SweepRun, variant: Variant, setting: Setting, available: Iterable[str]
 ) -> None:
     """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
-    needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}
-    start = [Variant(method=MLM, seeds=variant.seeds)] if varied.start == MLM else []
-    for one in start + [variant] * (variant.method != START):
+    required: dict[str, None] = {}
+    if setting.encoder.name == RANDOM:
+        # Its tokenizer is trained on them.
+        required["sentences"] = None
+    trainings: list[Variant] = []
+    if setting.start == MLM:
+        trainings.append(Variant(method=MLM, seeds=variant.seeds))
+    if variant.method != START:
+        trainings.append(variant)
+    for training in trainings:
         try:
-            recipe = one.varied(recipes, variant.seeds[0])
+            recipe = training.vary(swept.recipes, variant.seeds[0])
         except ValidationError as error:
             raise EaseError(format_validation_error(error, Recipe)) from error
         run.check(recipe.check_texts)
         run.check(recipe.check_frozen)
-        entities = method_record(recipe.method).reads_entities
-        if entities or any(source_options(text).reads_pairs for text in recipe.data or ()):
-            needs["training_pairs"] = "training pairs"
-        if entities and "entity_vocabulary" not in available:
-            raise EaseError(
-                f"The variant {variant.label!r} of {sweep.name!r} trains on entities, and the pipeline makes none: "
-                "set `entities: true` for the sweep in src/ease/pipelines/sweep/sweeps.yml."
-            )
-    if lacking := " and ".join(what for name, what in needs.items() if name not in available):
+        if method_record(recipe.method).reads_entities:
+            required |= dict.fromkeys(ENTITY_TABLES)
+        elif any(source_options(text).reads_pairs for text in recipe.data or ()):
+            required["training_pairs"] = None
+    lacking = ", ".join(name.replace("_", " ") for name in required if name not in available)
+    if lacking:
         raise EaseError(
-            f"The sweep {sweep.name!r} reads the {lacking} of {varied.name!r}, and there are none yet: make them by "
-            f"{preparation_of(varied.name)}."
+            f"The sweep {swept.sweep.name!r} reads the {lacking} of {setting.name!r}, and there are none yet: make "
+            f"them by {preparation_of(setting.name)}."
         )
 
 

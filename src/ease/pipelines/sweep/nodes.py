@@ -31,7 +31,16 @@ from ease.pipelines.options import AcquireOptions, EvaluationSetOptions, TextOpt
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.scoring import Scoring, score_all, score_rows
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
+from ease.pipelines.sweep.variants import (
+    PIVOT,
+    START,
+    SWEPT_SETTINGS,
+    SweepChoice,
+    SweepRun,
+    Sweeps,
+    Variant,
+    open_sweep,
+)
 from ease.pipelines.tracking import add_scores, log_plot, log_scores, log_table, nested_run
 from ease.pipelines.training import (
     TrainingData,
@@ -54,6 +63,10 @@ TEST = "test"
 """Value of the column `split` for a score of a test task; else, `DEVELOPMENT`"""
 
 
+SettingParameters = dict[str, Any]
+"""All parameters of a setting: `setting` itself, the recipes by method, and others that sweeps do not read"""
+
+
 class Inputs(NamedTuple):
     """The inputs of every training of a sweep."""
 
@@ -67,23 +80,40 @@ class Inputs(NamedTuple):
 
     def recipe(self, variant: Variant, seed: int, setting: Setting) -> CompleteRecipe:
         """Return the complete recipe of a variant."""
-        return variant.varied(self.recipes, seed).complete(setting.encoder.name, self.encoders)
+        return variant.vary(self.recipes, seed).complete(setting.encoder.name, self.encoders)
 
 
 def locate_sweep_sets(
-    acquire: AcquireOptions, sets: EvaluationSetOptions, tasks: TaskParameters, setting: Setting, sweep: Sweep
+    sweep: SweepChoice,
+    sweeps: Sweeps,
+    multilingual: SettingParameters,
+    monolingual: SettingParameters,
+    low_resource: SettingParameters,
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: TaskParameters,
 ) -> dict[str, Any]:
     """Locate the evaluation sets that select the checkpoints of a sweep and score its variants."""
-    varied = sweep.varied_settings(sweep.own_setting(setting))
-    references = [task for one in varied for task in (*one.dev_tasks, *one.test_tasks)]
-    references += [task for joined in sweep.joined.values() for task in joined.tasks]
-    return locate(list(dict.fromkeys(references)), acquire, sets, tasks)
+    run = open_sweep(sweep, sweeps, _by_name(multilingual, monolingual, low_resource))
+    references = dict[str, None]()
+    for setting in run.settings:
+        references |= dict.fromkeys([*setting.dev_tasks, *setting.test_tasks])
+    for joined in run.joined:
+        references |= dict.fromkeys(joined.tasks)
+    return locate(list(references), acquire, sets, tasks)
+
+
+def _by_name(*settings: SettingParameters) -> dict[str, SettingParameters]:
+    return dict(zip(SWEPT_SETTINGS, settings, strict=True))
 
 
 def run_sweep(
-    sweep: Sweep,
+    sweep: SweepChoice,
+    sweeps: Sweeps,
+    multilingual: SettingParameters,
+    monolingual: SettingParameters,
+    low_resource: SettingParameters,
     evaluation_data: dict[str, Any],
-    setting: Setting,
     tasks: dict[str, dict[str, Any]],
     work: str,
     acquire: AcquireOptions,
@@ -92,56 +122,65 @@ def run_sweep(
     sentences: ibis.Table | None,
     training_pairs: ibis.Table | None,
     dumps: dict[str, Any],
-    vocabulary: ibis.Table | None = None,
-    entity_embeddings: Path | None = None,
-    **recipes: Any,
+    entity_vocabulary: ibis.Table | None,
+    entity_embeddings: Path | None,
 ) -> Rows:
-    """Train and score every variant from every seed; resume an interrupted sweep.
+    """Train and score the chosen variants from every seed; resume an interrupted sweep.
 
-    Each training has a nested MLflow run. Encoders with random weights read the `sentences`, and methods that read
-    entities `vocabulary` and `entity_embeddings`. `recipes` are the setting's, by their methods' names.
+    Each training has a nested MLflow run. The tables are those of the sweep's setting, and None if no run has made
+    them: encoders with random weights read `sentences`, methods that read entities `training_pairs`,
+    `entity_vocabulary` and `entity_embeddings`.
 
     Returns:
-        A row for each score: variant, recipe, method, seed, development, seconds, split, the score's own columns,
-        model, data, code.
+        A row for each score: sweep, variant, recipe, method, seed, development, seconds, split, the score's own
+        columns, model, data, code.
     """
-    setting = sweep.own_setting(setting)
-    for varied in sweep.varied_settings(setting):
-        check_scorable(varied.test_tasks, read_located(evaluation_data))
-    folder = Path(work) / f"{setting.name}.{sweep.name}"
-    tables = (training_pairs, evaluation_data, dumps, tasks, setting, vocabulary, entity_embeddings)
-    data = TrainingData(Path(), *tables)
-    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
-    trainings = sweep.trainings(setting.languages)
+    run = open_sweep(sweep, sweeps, _by_name(multilingual, monolingual, low_resource))
+    for setting in run.settings:
+        check_scorable(setting.test_tasks, read_located(evaluation_data))
+    folder = Path(work) / f"{run.setting.name}.{run.sweep.name}"
+    data = TrainingData(
+        Path(), training_pairs, evaluation_data, dumps, tasks, run.setting, entity_vocabulary, entity_embeddings
+    )
+    inputs = Inputs(sentences, data, acquire, texts, run.recipes, encoders, folder)
     lock_for_run(folder)
-    models, rows = dict[str, Path](), Rows()
+    models = dict[str, Path]()
+    rows = Rows()
+    trainings = run.trainings
     for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
-        logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
-        varied = sweep.varied_setting(setting, variant, seed)
-        models[name], scored = _run_variant(variant, seed, varied, inputs)
-        rows += scored
-    remove_after_run(folder)
-    return rows + joined_rows(sweep, data, models)
+        logger.info("%s, training %d of %d: %s", run.sweep.name, number, len(trainings), name)
+        setting = run.sweep.varied_setting(run.setting, variant, seed)
+        models[name], scores = _run_variant(variant, seed, setting, inputs)
+        rows += scores
+    if not run.only:
+        rows += joined_rows(run, data, models)
+        # A part of a sweep keeps its trainings, for the other parts and for the complete sweep.
+        remove_after_run(folder)
+    return [{"sweep": run.sweep.name, **row} for row in rows]
 
 
 def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> tuple[Path, Rows]:
     """Train one variant from one seed, except for `start`, and score it; return the encoder and rows of scores."""
-    name, encoder = variant.run_name(seed), start_encoder(seed, setting, inputs)
+    name = variant.run_name(seed)
+    encoder = start_encoder(seed, setting, inputs)
     data = inputs.data._replace(setting=setting, encoder=encoder)
-    development, seconds = None, 0.0
+    development = None
+    seconds = 0.0
     if variant.method == START:
         with nested_run(name) as run_id:
             scores = _score(encoder, data)
-            log_scores(run_id, [score for own in scores.values() for score in own])
+            log_scores(run_id, [*scores[TEST], *scores[DEVELOPMENT]])
     else:
         recipe = inputs.recipe(variant, seed, setting)
         data = variant_data(variant, recipe, data, inputs)
         with folder_lock(inputs.folder / safe_name(name)) as lock:
             result = train_tracked(name, data, recipe, lock, None)
-        encoder, development, seconds = result.model, result.best_score, result.seconds
+        encoder = result.model
+        development = result.best_score
+        seconds = result.seconds
         scores = _score(encoder, data)
-        add_scores(encoder, [score for own in scores.values() for score in own])
-    about: dict[str, Any] = {
+        add_scores(encoder, [*scores[TEST], *scores[DEVELOPMENT]])
+    columns: dict[str, Any] = {
         "variant": variant.label,
         "recipe": variant.title,
         "under": variant.under or "",
@@ -156,8 +195,10 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) 
         "model": name,
     }
     located = read_located(data.evaluation_data)
-    rows = (score_rows(own, located, **about, split=split) for split, own in scores.items())
-    return encoder, [row for own in rows for row in own]
+    rows = Rows()
+    for split in (TEST, DEVELOPMENT):
+        rows += score_rows(scores[split], located, **columns, split=split)
+    return encoder, rows
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
@@ -180,10 +221,9 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
         return untrained
     variant = Variant(method=MLM, seeds=(seed,))
     recipe = inputs.recipe(variant, seed, setting)
-    data = inputs.data._replace(setting=setting, encoder=untrained)
-    given = variant_data(variant, recipe, data, inputs)
+    data = variant_data(variant, recipe, inputs.data._replace(setting=setting, encoder=untrained), inputs)
     with folder_lock(folder / MLM) as lock:
-        return train_tracked(f"{MLM} seed={seed}", given, recipe, lock, None).model
+        return train_tracked(f"{MLM} seed={seed}", data, recipe, lock, None).model
 
 
 def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs) -> TrainingData:
@@ -191,27 +231,31 @@ def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, i
 
     Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
     """
-    seed = recipe.training.seed
     unvaried = Recipe.model_validate(inputs.recipes[variant.method])
     data_seed = unvaried.seed(inputs.data.setting.encoder.name, inputs.encoders)
     if recipe.data is not None:
         folder = inputs.folder / "texts"
         file, _ = gather_data(recipe, data_seed, inputs.data.rows, inputs.acquire, inputs.texts, folder)
-        rows = open_gathered(file, inputs.texts)
-        return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
-    pairs, table = require_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
+        return data._replace(rows=open_gathered(file, inputs.texts), vocabulary=None, entity_embeddings=None)
+    pairs = require_pairs(inputs.data.rows, inputs.data.setting)
     if variant.permute_entities:
-        pairs = permute_entities(pairs, inputs.data.vocabulary, seed)
+        pairs = permute_entities(pairs, inputs.data.vocabulary, recipe.training.seed)
     if data.setting.languages != inputs.data.setting.languages:
         pairs = pairs.filter(pairs.language.isin(data.setting.languages))
     if variant.rows is not None:
         pairs = drawn_pairs(pairs, variant.rows, data_seed)
+    table = inputs.data.entity_embeddings
     if variant.entity_table == "random" and table is not None:
-        drawn = draw_like(table, seed)
-        table = inputs.folder / f"random seed={seed}.safetensors"
-        with report_write_errors(table):
-            save_file({"embeddings": drawn}, table)
+        table = _random_table(table, recipe.training.seed, inputs.folder)
     return data._replace(rows=pairs, entity_embeddings=table)
+
+
+def _random_table(table: Path, seed: int, folder: Path) -> Path:
+    """Write random entity embeddings with the shape and deviation of a table's; return the file."""
+    file = folder / f"random seed={seed}.safetensors"
+    with report_write_errors(file):
+        save_file({"embeddings": draw_like(table, seed)}, file)
+    return file
 
 
 def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
@@ -223,62 +267,94 @@ def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
 
 def _score(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
     """Score an encoder on the test tasks, and on the other development tasks, on which papers choose parameters."""
-    located, test = read_located(data.evaluation_data), data.setting.test_tasks
-    references = {TEST: test, DEVELOPMENT: [task for task in data.setting.dev_tasks if task not in test]}
-    return {
-        split: score_all(encoder, Scoring(own, located, data.tasks, EncodingOptions())) if own else []
-        for split, own in references.items()
-    }
+    located = read_located(data.evaluation_data)
+    test_tasks = data.setting.test_tasks
+    dev_tasks = [task for task in data.setting.dev_tasks if task not in test_tasks]
+    scores = dict[str, list[Score]]()
+    for split, references in ((TEST, test_tasks), (DEVELOPMENT, dev_tasks)):
+        scores[split] = []
+        if references:
+            scores[split] = score_all(encoder, Scoring(references, located, data.tasks, EncodingOptions()))
+    return scores
 
 
-def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) -> Rows:
-    """Score the encoders that the sweep joins, one for each language; return a row for each score."""
+def joined_rows(run: SweepRun, data: TrainingData, models: Mapping[str, Path]) -> Rows:
+    """Score the encoders that the sweep joins, one for each language; return a row for each score.
+
+    Args:
+        run: The complete sweep.
+        data: The evaluation data and the tasks' options.
+        models: The trained encoders by the names of their trainings.
+    """
     from ease.encoders.encoding import encode_with
     from ease.similarity.encode import EncodeByLanguage
 
-    located, options, rows = read_located(data.evaluation_data), EncodingOptions(), Rows()
-    for name, (title, seed) in sweep.joined_trainings().items():
-        joined = sweep.joined[title]
-        encoders = {code: models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
-        own = {code: encode_with(folder, options, code) for code, folder in encoders.items()}
-        encode, references = EncodeByLanguage(own), scorable(joined.tasks, located)
+    located = read_located(data.evaluation_data)
+    rows = Rows()
+    for name, (title, seed) in run.sweep.joined_trainings().items():
+        joined = run.sweep.joined[title]
+        encodes = {
+            language: encode_with(models[f"{label} seed={seed}"], EncodingOptions(), language)
+            for language, label in joined.encoders.items()
+        }
+        references = scorable(joined.tasks, located)
         with nested_run(name) as run_id:
             selected = select_tasks(references, located_parameters(data.tasks, located))
-            scores = score_tasks(encode, selected.values())
+            scores = score_tasks(EncodeByLanguage(encodes), selected.values())
             log_scores(run_id, scores)
-        about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": "joined"}
-        about |= {"seed": seed, "languages": " ".join(encoders), "base": joined.base, "pooling": ""}
-        about |= {"development": None, "seconds": 0.0, "setting": data.setting.name, "model": name}
-        rows += score_rows(scores, located, **about, split=TEST)
+        columns: dict[str, Any] = {
+            "variant": title,
+            "recipe": title,
+            "under": "",
+            "method": "joined",
+            "seed": seed,
+            "languages": " ".join(joined.encoders),
+            "base": joined.base,
+            "pooling": "",
+            "development": None,
+            "seconds": 0.0,
+            "setting": data.setting.name,
+            "model": name,
+        }
+        rows += score_rows(scores, located, **columns, split=TEST)
     return rows
 
 
-def report_sweep(trainings: Rows, sweep: Sweep, setting: Setting) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
+def report_sweep(
+    trainings: Rows,
+    sweep: SweepChoice,
+    sweeps: Sweeps,
+    multilingual: SettingParameters,
+    monolingual: SettingParameters,
+    low_resource: SettingParameters,
+) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
     """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
 
     The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).
     """
-    setting = sweep.own_setting(setting)
+    run = open_sweep(sweep, sweeps, _by_name(multilingual, monolingual, low_resource))
     rows = pd.DataFrame(trainings)
     # A column of nulls alone has no type.
-    numbers = rows.columns.intersection(["development", "deviation", "low", "high"])
-    rows = rows.astype(dict.fromkeys(numbers, float))
+    numeric = rows.columns.intersection(["development", "deviation", "low", "high"])
+    rows = rows.astype(dict.fromkeys(numeric, float))
     tested = rows[rows["split"] != DEVELOPMENT]
-    if sweep.each_language:
-        languages = {code: _subsets(code) for code in setting.languages if code != PIVOT}
-        shown = language_scores(tested, languages)
+    if run.sweep.each_language:
+        # The average over all languages would hide how the language of each model gains.
+        subsets = {language: _subsets(language) for language in run.setting.languages if language != PIVOT}
+        scores = language_scores(tested, subsets)
     else:
-        shown = shown_scores(tested, sweep.shown)
-    task, title = str(shown["task"].iloc[0]), sweep.name.replace("_", " ")
-    plotted = shown[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
+        scores = shown_scores(tested, run.sweep.shown)
+    task = str(scores["task"].iloc[0])
+    title = run.sweep.name.replace("_", " ")
+    table = scores[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
     summary = variant_table(tested)
-    logger.info("Variants, in points of 100:\n%s", format_table(plotted))
+    logger.info("Variants, in points of 100:\n%s", format_table(table))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
-    figure = plot_variants(shown, title=f"{task}: {title}")
+    figure = plot_variants(scores, title=f"{task}: {title}")
     trained = rows[rows["seconds"] > 0].drop_duplicates("model").drop(columns="value")
     trained = trained.rename(columns={"seconds": "value"})
     times = plot_variants(trained, f"Time of training: {title}", "training steps (seconds)")
-    log_table(plotted, "variants")
+    log_table(table, "variants")
     log_table(summary, "summary")
     log_plot(figure, "variants")
     log_plot(times, "training_times")

@@ -1,4 +1,4 @@
-"""Options of a sweep: its variants, seeds and settings."""
+"""Sweeps: their variants, seeds and settings, and which of them a run trains."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
 
 from ease.errors import EaseError
-from ease.io.files import read_data_file
 from ease.methods import method_names
 from ease.names import check_name
 from ease.options import Numbers, StrictModel, Words, dotted, split_words
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import Overlay, Setting
+from ease.pipelines.setting import LOW_RESOURCE, MONOLINGUAL, MULTILINGUAL, Overlay, Setting
 
 PIVOT = "en"
+"""The language that `each_language` combines with every other one"""
+SWEPT_SETTINGS = (MULTILINGUAL, MONOLINGUAL, LOW_RESOURCE)
+"""The settings that a sweep may vary; a sweep that names none varies the first"""
 START = "start"
 """The method of a variant that scores the start encoder without training."""
 
@@ -50,8 +52,8 @@ class Variant(_Changes):
             return self.name
         setting = {name.rpartition(".")[2]: value for name, value in dotted(self.setting).items()}
         languages = setting.pop("languages", ())
-        differing = {**self.options, **self.training, **setting, "rows": self.rows}
-        words = [f"{name}={value}" for name, value in differing.items() if value is not None]
+        changes = {**self.options, **self.training, **setting, "rows": self.rows}
+        words = [f"{name}={value}" for name, value in changes.items() if value is not None]
         if self.permute_entities:
             words.append("permuted")
         if self.entity_table == "random":
@@ -67,21 +69,28 @@ class Variant(_Changes):
         """Name the MLflow run of a training from a seed."""
         return f"{self.label} seed={seed}"
 
-    def varied(self, recipes: Mapping[str, Any], seed: int) -> Recipe:
-        """Return the changed recipe with the seed."""
+    def vary(self, recipes: Mapping[str, Any], seed: int) -> Recipe:
+        """Return the method's recipe with the variant's changes and a seed.
+
+        Args:
+            recipes: The recipes of the sweep's setting, by method.
+            seed: The training's seed.
+
+        Raises:
+            EaseError: If the setting has no recipe for the method, or the method has no such parameter.
+        """
         check_name(self.method, method_names(), "training method")
         if self.method not in recipes:
             raise EaseError(f"A sweep varies {self.method!r}: this setting's recipes are {', '.join(recipes)}.")
-        own = Recipe.model_validate(recipes[self.method]).model_dump()
-        changed: dict[str, Any] = {
-            "options": {**own["options"], **self.options},
-            "training": {**own["training"], **self.training, "seed": seed},
-        }
+        values = Recipe.model_validate(recipes[self.method]).model_dump()
+        values["options"] |= self.options
+        values["training"] |= {**self.training, "seed": seed}
+        if self.rows is not None and values["data"] is not None:
+            # A method without texts reads pairs, which are drawn from the table: `variant_data`.
+            values["rows"] = self.rows
         if self.data is not None:
-            changed["data"] = self.data
-        if own["data"] is not None and self.rows is not None:
-            changed["rows"] = self.rows
-        recipe = Recipe.model_validate({**own, **changed})
+            values["data"] = self.data
+        recipe = Recipe.model_validate(values)
         recipe.check_options()
         return recipe
 
@@ -94,12 +103,25 @@ class Grid(_Changes):
     rows: tuple[int, ...] = Field((), description="numbers of training texts, or of pairs of each language")
 
     def variants(self) -> Iterator[Variant]:
-        """Yield a variant for each combination."""
-        given = {"method": self.method, "seeds": self.seeds, "data": self.data, "under": self.under}
-        for *values, rows in product(*self.options.values(), *self.training.values(), self.rows or (None,)):
-            options = dict(zip(self.options, values, strict=False))
-            training = dict(zip(self.training, values[len(self.options) :], strict=True))
-            yield Variant(**given, options=options, training=training, rows=rows)
+        """Yield a variant for each combination; the last parameter's values change first."""
+        common = {"method": self.method, "seeds": self.seeds, "data": self.data, "under": self.under}
+        for options in _combinations(self.options):
+            for training in _combinations(self.training):
+                for rows in self.rows or (None,):
+                    yield Variant(**common, options=options, training=training, rows=rows)
+
+
+def _combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each combination of one value per parameter."""
+    for combination in product(*values.values()):
+        yield dict(zip(values, combination, strict=True))
+
+
+class Training(NamedTuple):
+    """A variant to train from a seed."""
+
+    variant: Variant
+    seed: int
 
 
 class Joined(StrictModel):
@@ -115,11 +137,14 @@ class Joined(StrictModel):
 class Sweep(StrictModel):
     """Variants to train, and the settings to train and score them in."""
 
-    name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths")
+    name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths: its key in `sweeps`")
     variants: tuple[Variant, ...] = Field((), description="single variants")
     grids: tuple[Grid, ...] = Field((), description="combinations of values")
-    seeds: Numbers = Field((), description="seeds of the variants that give none")
-    setting: Overlay = Field({}, description="changed fields of the setting, for all variants")
+    seeds: Numbers = Field((), description="seeds of the variants that list none")
+    setting: Overlay = Field(
+        {},
+        description=f"`name`, the setting whose tables and recipes it reads (default: {MULTILINGUAL}), and changed fields",
+    )
     settings: dict[str, Overlay] = Field(
         {}, description="further changed fields by a name, such as encoders: variants are trained under each"
     )
@@ -132,88 +157,220 @@ class Sweep(StrictModel):
     )
 
     @model_validator(mode="after")
-    def _complete(self) -> Sweep:
+    def _check(self) -> Sweep:
         variants = self.all_variants()
-        labels = [variant.label for variant in variants]
-        if not labels:
+        if not variants:
             raise EaseError(f"The sweep {self.name!r} varies nothing: give `variants` or `grids`.")
-        twice = {label for label in labels if labels.count(label) > 1}
-        if twice:
-            raise EaseError(f"The sweep {self.name!r} names {', '.join(sorted(twice))} twice: set `name`.")
-        if seedless := [variant.label for variant in variants if not variant.seeds]:
+        labels = [variant.label for variant in variants]
+        repeated = {label for label in labels if labels.count(label) > 1}
+        if repeated:
+            raise EaseError(f"The sweep {self.name!r} names {', '.join(sorted(repeated))} twice: set `name`.")
+        seedless = [variant.label for variant in variants if not variant.seeds]
+        if seedless:
             raise EaseError(f"The sweep {self.name!r} has no seeds for {', '.join(seedless)}: set `seeds`.")
-        for variant in variants:
-            if variant.under:
-                check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
         for joined in self.joined.values():
             for label in joined.encoders.values():
                 check_name(label, labels, f"variant in `{self.name}.joined`")
         return self
 
-    def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
-        """Return the variants and grids under each setting; with `each_language`, one for each of the languages."""
-        given = (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
-        seeded = [one if one.seeds else one.model_copy(update={"seeds": self.seeds}) for one in given]
-        placed = [
-            variant if name is None else variant.model_copy(update={"under": name})
-            for name in self.settings or (None,)
-            for variant in seeded
-            if variant.under in (None, name)
-        ]
-        placed += [variant for variant in seeded if variant.under and variant.under not in self.settings]
-        others = [language for language in languages if language != PIVOT]
-        if not self.each_language or not others:
-            return tuple(placed)
-        starts = [variant for variant in placed if variant.method == START]
-        for variant in placed:
-            for code in others if variant.method != START else ():
-                setting = {**variant.setting, "languages": (PIVOT, code)}
-                changed = {"name": f"{variant.title} {code}", "setting": setting}
-                starts.append(variant.model_copy(update=changed))
-        return tuple(starts)
+    @property
+    def setting_name(self) -> str:
+        """The name of the setting whose tables and recipes the sweep reads."""
+        return str(self.setting.get("name", MULTILINGUAL))
 
-    def trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
-        """Return every variant with each of its seeds, by the names of their MLflow runs."""
+    def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
+        """Return every variant under every setting that it is trained under.
+
+        Args:
+            languages: The setting's languages, for which `each_language` repeats the variants.
+
+        Raises:
+            EaseError: If a variant names a setting that is not in `settings`.
+        """
+        variants = list(self.variants)
+        for grid in self.grids:
+            variants.extend(grid.variants())
+        for variant in variants:
+            if variant.under:
+                check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
+        variants = [_with(variant, seeds=variant.seeds or self.seeds) for variant in variants]
+        if self.settings:
+            variants = [
+                _with(variant, under=name)
+                for name in self.settings
+                for variant in variants
+                if variant.under in (None, name)
+            ]
+        if self.each_language:
+            variants = _for_each_language(variants, languages)
+        return tuple(variants)
+
+    def trainings(self, languages: Sequence[str], only: Sequence[str] = ()) -> dict[str, Training]:
+        """Return the variants to train with their seeds, by the names of their MLflow runs.
+
+        Args:
+            languages: The setting's languages.
+            only: Labels of variants, or names of single trainings; none: all.
+
+        Raises:
+            EaseError: If `only` has a name that the sweep lacks.
+        """
         variants = self.all_variants(languages)
-        return {variant.run_name(seed): (variant, seed) for variant in variants for seed in variant.seeds}
+        trainings = {variant.run_name(seed): Training(variant, seed) for variant in variants for seed in variant.seeds}
+        if not only:
+            return trainings
+        for name in only:
+            names = [*(variant.label for variant in variants), *trainings]
+            check_name(name, names, f"variant of {self.name!r} in `sweep.only`")
+        return {
+            name: training for name, training in trainings.items() if name in only or training.variant.label in only
+        }
 
     def joined_trainings(self) -> dict[str, tuple[str, int]]:
         """Return the title and the seed of all joined encoders, by the names of their MLflow runs."""
-        seeds = {variant.label: variant.seeds for variant in self.all_variants()}
-        found: dict[str, tuple[str, int]] = {}
+        seeds = {variant.label: set(variant.seeds) for variant in self.all_variants()}
+        trainings: dict[str, tuple[str, int]] = {}
         for title, joined in self.joined.items():
-            common = set.intersection(*(set(seeds[label]) for label in joined.encoders.values()))
-            found |= {f"{title} seed={seed}": (title, seed) for seed in sorted(common)}
-        return found
-
-    def own_setting(self, setting: Setting) -> Setting:
-        """Return the setting as the sweep changes it for all variants."""
-        return setting.overlaid(f"The sweep {self.name!r}", self.setting)
+            # A joined encoder needs all of its languages' encoders from the same seed.
+            common = set.intersection(*(seeds[label] for label in joined.encoders.values()))
+            for seed in sorted(common):
+                trainings[f"{title} seed={seed}"] = (title, seed)
+        return trainings
 
     def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
         """Return the sweep's own setting as a variant changes it, with the seed of the training."""
-        seeded: Overlay = {} if seed is None else {"encoder": {"seed": seed}}
-        changes = (self.settings.get(variant.under or "", {}), variant.setting, seeded)
-        return setting.overlaid(f"The variant {variant.label!r} of {self.name!r}", *changes)
-
-    def varied_settings(self, setting: Setting) -> list[Setting]:
-        """Return the settings of all variants, each once."""
-        varied = [self.varied_setting(setting, variant) for variant in self.all_variants(setting.languages)]
-        return [one for number, one in enumerate(varied) if one not in varied[:number]]
+        overlays = [self.settings.get(variant.under or "", {}), variant.setting]
+        if seed is not None:
+            overlays.append({"encoder": {"seed": seed}})
+        return setting.overlaid(f"The variant {variant.label!r} of {self.name!r}", *overlays)
 
 
-class Registered(NamedTuple):
-    """What the pipeline of a sweep consists of: pipelines are built before parameters are read."""
-
-    setting: str
-    """Provides the recipes, the folders and the data"""
-    entities: bool
-    """Whether the pipeline makes the setting's pairs of sentences and entities"""
-    methods: Sequence[str] | None = None
-    """Methods with a recipe in the setting; None: all"""
+def _with(variant: Variant, **changes: Any) -> Variant:
+    return variant.model_copy(update=changes)
 
 
-def registered_sweeps() -> dict[str, Registered]:
-    """Return the registered sweeps by name."""
-    read = read_data_file("ease.pipelines.sweep", "sweeps.yml")
-    return {name: Registered(**given) for name, given in read.items()}
+def _for_each_language(variants: Sequence[Variant], languages: Sequence[str]) -> list[Variant]:
+    """Return the starts once, then each other variant for every language but English; without any, all variants."""
+    added = [language for language in languages if language != PIVOT]
+    if not added:
+        return list(variants)
+    # The start encoder is the same for all languages.
+    repeated = [variant for variant in variants if variant.method == START]
+    for variant in variants:
+        if variant.method == START:
+            continue
+        for language in added:
+            setting = {**variant.setting, "languages": (PIVOT, language)}
+            repeated.append(_with(variant, name=f"{variant.title} {language}", setting=setting))
+    return repeated
+
+
+class Sweeps(RootModel[dict[str, Sweep]]):
+    """All sweeps of a project (`parameters/sweeps/<name>.yml`), by name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_each(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        return {
+            name: {**sweep, "name": name} if isinstance(sweep, Mapping) else sweep for name, sweep in values.items()
+        }
+
+    def choose(self, choice: SweepChoice) -> Sweep:
+        """Return the sweep that a run trains.
+
+        Raises:
+            EaseError: If there is no such sweep.
+        """
+        check_name(choice.name, list(self.root), "sweep")
+        return self.root[choice.name]
+
+
+class SweepChoice(StrictModel):
+    """What a run trains: `--params sweep=NAME` for a complete sweep, `sweep.name` and `sweep.only` for a part of it."""
+
+    name: str = Field(description="the sweep to train, an entry of `sweeps`")
+    only: tuple[str, ...] = Field(
+        (), description="variants to train, by their labels, or single trainings (`ease seed=3`); empty: all"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("only", mode="before")
+    @classmethod
+    def _one_label(cls, value: Any) -> Any:
+        # A label has spaces: unlike other lists in one text, it is not split into words.
+        return (value,) if isinstance(value, str) else value
+
+
+class SweepRun(NamedTuple):
+    """A sweep with the setting that it varies, and the part of it to train."""
+
+    sweep: Sweep
+    setting: Setting
+    """The setting as the sweep changes it"""
+    recipes: dict[str, Any]
+    """The setting's recipes, by method"""
+    only: tuple[str, ...] = ()
+
+    @property
+    def trainings(self) -> dict[str, Training]:
+        """What to train, by the names of the MLflow runs."""
+        return self.sweep.trainings(self.setting.languages, self.only)
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The variants to train, each once."""
+        return list({training.variant.label: training.variant for training in self.trainings.values()}.values())
+
+    @property
+    def joined(self) -> list[Joined]:
+        """The encoders to score together; none of a part of a sweep, which may lack some of them."""
+        return [] if self.only else list(self.sweep.joined.values())
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The settings of the variants to train, each once."""
+        settings: list[Setting] = []
+        for variant in self.variants:
+            setting = self.sweep.varied_setting(self.setting, variant)
+            if setting not in settings:
+                settings.append(setting)
+        return settings
+
+
+def name_sweep(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return the `name` of the chosen sweep and of its `setting`, for paths in the catalog.
+
+    Raises:
+        EaseError: If there is no such sweep.
+    """
+    name = SweepChoice.model_validate(parameters["sweep"]).name
+    check_name(name, list(parameters["sweeps"]), "sweep")
+    setting = parameters["sweeps"][name].get("setting", {})
+    return {"name": name, "setting": setting.get("name", MULTILINGUAL)}
+
+
+def open_sweep(choice: SweepChoice, sweeps: Sweeps, settings: Mapping[str, Mapping[str, Any]]) -> SweepRun:
+    """Return the chosen sweep with its setting.
+
+    Args:
+        choice: The sweep's name, and the part of it to train.
+        sweeps: The project's sweeps.
+        settings: The parameters of each setting: `setting`, and the recipes by method.
+
+    Raises:
+        EaseError: If there is no such sweep or setting.
+    """
+    sweep = sweeps.choose(choice)
+    check_name(sweep.setting_name, list(settings), f"setting of the sweep {sweep.name!r}")
+    parameters = settings[sweep.setting_name]
+    setting = Setting.model_validate(parameters["setting"]).overlaid(f"The sweep {sweep.name!r}", sweep.setting)
+    recipes = {method: parameters[method] for method in method_names() if method in parameters}
+    return SweepRun(sweep, setting, recipes, choice.only)
