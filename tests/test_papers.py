@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from kedro.framework.context import KedroContext
 
+from ease.hooks.names import Names
 from ease.pipelines.checks import find_faults
 from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.sweep.variants import SweepChoice, Sweeps, open_sweep
@@ -96,6 +97,7 @@ def context(bare: Project) -> Iterator[KedroContext]:
 @pytest.mark.parametrize("name", SWEEPS)
 def test_a_sweep_at_paper_scale_lacks_nothing_but_files(bare: Project, context: KedroContext, name: str) -> None:
     give(context, sweep=name)
+    Names().after_context_created(context)
     faults = find_faults(all_pipelines()["sweep"], context.catalog, bare.folder / "data", 0)
     assert faults, "the project has no evaluation sets"
     assert [fault for fault in faults if not WITHOUT_FILES.search(fault)] == []

@@ -142,8 +142,7 @@ class Sweep(StrictModel):
     grids: tuple[Grid, ...] = Field((), description="combinations of values")
     seeds: Numbers = Field((), description="seeds of the variants that list none")
     setting: Overlay = Field(
-        {},
-        description=f"`name`, the setting whose tables and recipes it reads (default: {MULTILINGUAL}), and changed fields",
+        {}, description=f"`name`, the setting that the sweep varies (default: {MULTILINGUAL}), and changed fields of it"
     )
     settings: dict[str, Overlay] = Field(
         {}, description="further changed fields by a name, such as encoders: variants are trained under each"
