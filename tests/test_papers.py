@@ -15,7 +15,7 @@ from ease.pipelines.checks import find_faults
 from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.sweep.variants import SweepChoice, Sweeps, open_sweep
 from ease.reporting.own import OwnModel, gather_models
-from ease.reporting.published import Source
+from ease.reporting.published import ScoreKey
 from tests.contexts import all_pipelines, give, given_context, load_parameters
 from tests.project import SWEEPS, Project
 from tests.reporting.made import published
@@ -33,9 +33,9 @@ class Scored(NamedTuple):
     model: OwnModel
     tasks: tuple[str, ...]
 
-    def has(self, source: Source) -> bool:
+    def has(self, key: ScoreKey) -> bool:
         """Whether a task is the score's, complete or with its subset."""
-        return any(task in (source.task, f"{source.task}:{source.subset}") for task in self.tasks)
+        return any(task in (key.task, f"{key.task}:{key.subset}") for task in self.tasks)
 
 
 @cache
@@ -75,8 +75,8 @@ def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(param
                     continue
                 like = [one for one in models if one.model.is_like(printed)]
                 for column, figure in zip(table.columns, figures, strict=True):
-                    for source in paper.sources(number, column.header) if figure is not None else ():
-                        assert any(one.has(source) for one in like), (name, number, row, source)
+                    for key in paper.score_keys(number, column.header) if figure is not None else ():
+                        assert any(one.has(key) for one in like), (name, number, row, key)
 
 
 WITHOUT_FILES = re.compile(
