@@ -41,6 +41,26 @@ def test_an_encoder_is_scored_from_memory_and_from_its_folder(encoder: SentenceT
     assert evaluate(encoder, {"stsb": {"path": "STS-B", "subsets": ["dev"]}}, data)["subset"].tolist() == ["dev"]
 
 
+def test_a_mapping_may_define_a_task(encoder: SentenceTransformer, data: Path) -> None:
+    columns = {"left": 6, "right": 7, "score": 5}
+    mine = {
+        "kind": "graded_pairs",
+        "file": "sts-{subset}.csv",
+        "format": "tsv",
+        "columns": columns,
+        "names": "dev test",
+    }
+    scores = evaluate(encoder, {"mine": {**mine, "path": "stsb"}, "stsb": {"subsets": ["test"]}}, data)
+    found = {
+        (task, subset): value for task, subset, value in scores[["task", "subset", "value"]].itertuples(index=False)
+    }
+    assert found.keys() == {("mine", "dev"), ("mine", "test"), ("mine", "average"), ("stsb", "test")}
+    assert found["mine", "test"] == found["stsb", "test"]
+    assert list(scores.columns) == ["task", "subset", "metric", "value", "deviation", "note", "low", "high"]
+    with pytest.raises(EaseError, match="Unknown evaluation task 'sts71'"):
+        evaluate(encoder, "sts71", data)
+
+
 @pytest.mark.parametrize(
     ("tasks", "given", "said"),
     [

@@ -88,7 +88,8 @@ class Source(StrictModel):
 
     def published(self) -> list[PublishedFile]:
         """Return the files of the source."""
-        return [file for group in (*self.files, *self.archives) for file in group.published()]
+        groups: tuple[SingleFiles | ArchivedFiles, ...] = (*self.files, *self.archives)
+        return [file for group in groups for file in group.published()]
 
 
 def fill(template: str, subset: str) -> str:
