@@ -115,7 +115,11 @@ def context(project: Project) -> Any:
                 "`tasks.tatoba` is no task, since it has no `kind`: did you mean tatoeba",
             ],
         ),
-        ("grid", {"grid__setting__test_tasks": "stsx"}, ["The sweep 'grid': Unknown evaluation task 'stsx': did"]),
+        (
+            "sweep",
+            {"sweep": "grid", "sweeps__grid__setting__test_tasks": "stsx"},
+            ["The sweep 'grid': Unknown evaluation task 'stsx': did you mean"],
+        ),
     ],
 )
 def test_names_are_checked_against_the_parameters(
