@@ -23,6 +23,7 @@ from ease.reporting.plots import (
     plot_table_bars,
     plot_variants,
 )
+from ease.reporting.plots.style import TEXT_COLOUR
 from ease.reporting.report import bar_rows, build_scatters
 from tests.reporting.made import EASE_ROW, options, own, paper, published, row, sts17
 
@@ -186,3 +187,9 @@ def test_points_are_the_averages_of_two_tables() -> None:
     assert points.loc["EASE, multilingual", ["x", "y"]].tolist() == [pytest.approx(fmean(EASE_ROW)), 30.0]
     assert points.loc["EASE-mBERTbase", ["x", "y"]].tolist() == [57.2, 36.0]
     assert build_scatters(options(), published(), own()) == [], "some scores of each average are missing"
+
+
+def test_figures_have_their_own_template_alone() -> None:
+    template = plot_scores(SCORES).layout.template
+    assert template.layout.font.color == TEXT_COLOUR
+    assert template.layout.colorway is None, "Plotly's own template has one"

@@ -174,7 +174,8 @@ def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
         rows = math.ceil(sum(trace.showlegend is not False for trace in figure.data) / 3)
     height += LEGEND_ROW_HEIGHT * max(0, rows - 1)
     return figure.update_layout(
-        template=FIGURE_TEMPLATE,
+        # As an object: Plotly would merge a dictionary into its own template, with that template's colours.
+        template=go.layout.Template(FIGURE_TEMPLATE),
         title_text=title,
         legend_y=1 - TITLE_HEIGHT / height,
         margin={"l": 70, "r": 30, "t": TITLE_HEIGHT + 28 + LEGEND_ROW_HEIGHT * rows, "b": 60},
