@@ -17,7 +17,7 @@ import yaml
 from ease.evaluation.tasks import package_tasks
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation import nodes
-from ease.pipelines.acquire_evaluation.nodes import fetch_evaluation_sets
+from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.published_files import Source, read_sources
 from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting

@@ -12,7 +12,7 @@ import yaml
 
 from ease.errors import EaseError
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
-from ease.pipelines.acquire_evaluation.nodes import fetch_evaluation_sets
+from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.published_files import Source, read_sources
 
 SOURCES = Path(__file__).with_name("sources.yml")

@@ -18,6 +18,7 @@ from ease.evaluation.tasks import TaskParameters
 from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.options import Dimensions, StrictModel, Words
 from ease.pipelines.setting import Setting, TaskReferences
+from ease.reporting.published import PublishedPapers
 from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.files import WikidataForm
@@ -138,6 +139,7 @@ class EvaluationSetOptions(StrictModel):
         if not address.startswith(AUDIT_ADDRESS):
             return self.folder / address
         versions = self.audits / address.removeprefix(AUDIT_ADDRESS) / AUDIT_SET
+        # Versions are times, so the last name is the newest.
         return max(versions.glob(f"*/{AUDIT_SET}"), default=versions)
 
 
@@ -168,8 +170,13 @@ class Baseline(LoadingOptions):
 
     def about(self, name: str) -> dict[str, Any]:
         """Return the columns that describe the encoder in its rows of scores, by its name in the report."""
-        about = {"setting": BASELINES, "method": name, "model": self.name, "base": self.name}
-        return {**about, "pooling": self.pooling or "mean"}
+        return {
+            "setting": BASELINES,
+            "method": name,
+            "model": self.name,
+            "base": self.name,
+            "pooling": self.pooling or "mean",
+        }
 
 
 class EvaluateOptions(StrictModel):
@@ -188,7 +195,9 @@ class EvaluateOptions(StrictModel):
     @property
     def named(self) -> tuple[str, ...]:
         """The tasks that `tasks` names one by one."""
-        return () if self.tasks is None or tuple(self.tasks) == (ALL,) else tuple(self.tasks)
+        if self.tasks is None or tuple(self.tasks) == (ALL,):
+            return ()
+        return tuple(self.tasks)
 
     def task_references(self) -> dict[str, tuple[str, ...]]:
         """Return the tasks that each field names; the checks before a run compare them with the parameters `tasks`."""
@@ -224,3 +233,7 @@ class CachedIngestOptions(IngestOptions):
     def folder(self) -> Path:
         """The absolute folder of the parts: a Spark worker has another working directory."""
         return located(self.parts).absolute()
+
+
+Papers = PublishedPapers | dict[str, Any]
+"""The papers' tables, or the catalog's functions that read them, by paper"""

@@ -64,10 +64,10 @@ class Recipe(StrictModel):
         # Gathered texts lack the columns that these parameters read.
         batches = loop.batches
         fields = {name: field.default for name, field in type(batches).model_fields.items()}
-        wrong = {f"batches.{name}": own for name, own in fields.items() if getattr(batches, name) != own}
+        wrong = {f"batches.{name}": default for name, default in fields.items() if getattr(batches, name) != default}
         wrong |= {"language_ranks": []} if loop.language_ranks else {}
         if wrong:
-            remedy = " and ".join(f"`training.{name}` to {own}" for name, own in wrong.items())
+            remedy = " and ".join(f"`training.{name}` to {default}" for name, default in wrong.items())
             raise EaseError(
                 f"Method {self.method!r} trains on texts, which name neither their language nor an entity: set "
                 f"{remedy}."

@@ -60,11 +60,12 @@ def score_baseline(
     def load(encoder: str) -> SentenceTransformer:
         return load_baseline(encoder, baseline, training_pairs, data.encoding.batch_size)
 
-    lengths = (*dimensions, *baseline.dimensions)
+    all_dimensions = (*dimensions, *baseline.dimensions)
     with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
-        report, about = partial(log_scores, run_id), baseline.about(name)
-        rows, used = score_each(load, baseline.name, data, report, lengths, baseline.revision, **about)
-        log_parameters(dotted(used, "used"))
+        report = partial(log_scores, run_id)
+        columns = baseline.about(name)
+        rows, embedding = score_each(load, baseline.name, data, report, all_dimensions, baseline.revision, **columns)
+        log_parameters(dotted(embedding, "used"))
     log_rows(f"the baseline {name} ({baseline.name})", rows)
     return rows
 
@@ -121,39 +122,45 @@ def score_each(
     from ease.encoders.encoder import describe_encoder, embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint, place
 
-    located, encoding = data.located, data.encoding
-    there = scorable(data.references, located)
+    encoding = data.encoding
+    references = scorable(data.references, data.located)
     unscored = _unreadable(data)
-    if not there:
+    if not references:
         return [{**about, **row} for row in unscored], {}
     try:
         model = place(load(encoder))
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return [{**about, **_unscored(None, None, str(error))}], {}
-    used = describe_encoder(model, encoder, revision)
+    embedding = describe_encoder(model, encoder, revision)
     if encoding.precision != "fp32":
-        used["precision"] = encoding.precision
-    about |= used
-    rows, prompts = Rows(), dict[str, str]()
-    cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
-    full = embedding_dimension(model)
-    shorter = sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
+        embedding["precision"] = encoding.precision
+    about |= embedding
+    rows = Rows()
+    prompts: dict[str, str] = {}
+    score_cache = None
+    if encoding.cache:
+        score_cache = encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
+    full_dimension = embedding_dimension(model)
+    shorter = sorted({dimension for dimension in dimensions if dimension < full_dimension}, reverse=True)
     with ExitStack() as stack:
-        # Kept, so that further dimensions do not encode again.
-        kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
-        encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
-        for name, task in select_tasks(there, located_parameters(data.tasks, located)).items():
+        cache = encoding.cache
+        if cache is None and shorter:
+            # So that further dimensions do not encode again.
+            cache = stack.enter_context(temporary_folder())
+        encode = encode_with(model, encoding.model_copy(update={"cache": cache}), source=encoder)
+        for name, task in select_tasks(references, located_parameters(data.tasks, data.located)).items():
             prompts[name] = encode.for_task(name, task.task_type).describe_prompts()
-            described = {**about, "prompt": prompts[name]}
+            columns = {**about, "prompt": prompts[name]}
             try:
-                for scored in _score_task(encode, task, located, shorter, cache, report):
-                    rows += [{**described, **row} for row in scored]
+                for task_rows in _score_task(encode, task, data.located, shorter, score_cache, report):
+                    rows += [{**columns, **row} for row in task_rows]
             except EaseError as error:
                 logger.warning("The task %s could not be scored: %s", name, error)
                 unscored.append(_unscored(name, None, str(error)))
-    whole_first = sorted(rows, key=lambda row: "dimension" in row)
-    return [*whole_first, *({**about, **row} for row in unscored)], {**used, "prompt": prompts}
+    # A stable sort: readers take the first row of a score, that of all dimensions.
+    rows.sort(key=lambda row: "dimension" in row)
+    return [*rows, *({**about, **row} for row in unscored)], {**embedding, "prompt": prompts}
 
 
 def _score_task(
@@ -165,19 +172,33 @@ def _score_task(
     report: Callable[[Sequence[Score], int | None], object],
 ) -> Iterator[Rows]:
     """Yield the rows of a task by whole embeddings, then by those of each smaller dimension."""
-    found = located[task.name]
-    note = f"without {', '.join(found.faults)}" if found.faults else ""
-    for dimension in (None, *(() if task.TRAINS_ENCODER else dimensions)):
-        own = encode if dimension is None else Truncated(encode, dimension)
-        depends_on = _depends_on(task.options, found, dimension)
-        scores = cached_scores(cache, task.name, depends_on, partial(score_task, own, task))
-        scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
+    task_set = located[task.name]
+    note = ""
+    if task_set.faults:
+        note = f"without {', '.join(task_set.faults)}"
+    depends_on = _depends_on(task.options, task_set)
+    scores = _cached_task_scores(encode, task, cache, depends_on, note)
+    report(scores, None)
+    items = ""
+    if cache:
+        items = str(items_file(cache, task.name, depends_on).relative_to(cache.parent))
+    yield score_rows(scores, located, items)
+    # A task that trains the encoder scores the trained one, of all dimensions.
+    if task.TRAINS_ENCODER:
+        return
+    for dimension in dimensions:
+        truncated = Truncated(encode, dimension)
+        scores = _cached_task_scores(truncated, task, cache, {**depends_on, "dimension": dimension}, note)
         report(scores, dimension)
-        if dimension is not None:
-            yield score_rows(scores, located, dimension=dimension)
-        else:
-            items = str(items_file(cache, task.name, depends_on).relative_to(cache.parent)) if cache else ""
-            yield score_rows(scores, located, items)
+        yield score_rows(scores, located, dimension=dimension)
+
+
+def _cached_task_scores(
+    encode: Encode, task: Task, cache: Path | None, depends_on: dict[str, Any], note: str
+) -> list[Score]:
+    """Return a task's scores from the cache, else computed; the averages have the note about unreadable subsets."""
+    scores = cached_scores(cache, task.name, depends_on, partial(score_task, encode, task))
+    return [replace(score, note=score.note or note) if score.averaged else score for score in scores]
 
 
 def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None:
@@ -185,8 +206,8 @@ def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None
     parts = [f"{name} {value:.2f}" for name, value in headline(rows, languages).items()]
     missing = [row for row in rows if row["value"] is None and row["task"]]
     if missing:
-        named = (" ".join(filter(None, (row["task"], row["subset"]))) for row in missing)
-        parts.append(f"not scored: {' and '.join(named)}")
+        names = (" ".join(filter(None, (row["task"], row["subset"]))) for row in missing)
+        parts.append(f"not scored: {' and '.join(names)}")
     if parts:
         logger.info("Scored %s: %s", encoder, ", ".join(parts))
 
@@ -199,19 +220,19 @@ def _unreadable(data: Scoring) -> Rows:
     """Return the named subsets whose files exist but cannot be read."""
     return [
         _unscored(name, subset, fault)
-        for name, found in data.located.items()
-        for subset, fault in found.faults.items()
+        for name, task_set in data.located.items()
+        for subset, fault in task_set.faults.items()
         if {name, f"{name}:{subset}"} & set(data.references)
     ]
 
 
-def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[str, Any]:
-    """Return what the scores of a task depend on, except for the encoder."""
+def _depends_on(options: Any, task_set: LocatedSet) -> dict[str, Any]:
+    """Return what the scores of a task depend on, except for the encoder and the number of its dimensions."""
     return {
+        # The set's versions stand for the path, which is another one on each machine.
         "options": options.model_dump(mode="json", exclude={"path"}),
-        "data": {subset: found.version(subset) for subset in found.subsets},
+        "data": {subset: task_set.version(subset) for subset in task_set.subsets},
         "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
-        **({} if dimension is None else {"dimension": dimension}),
     }
 
 
@@ -220,10 +241,11 @@ def score_all(encoder: Path, data: Scoring) -> list[Score]:
     from ease.encoders.encoder import load_encoder
 
     scores = list[Score]()
-    rows, _ = score_each(load_encoder, str(encoder), data, lambda own, _: scores.extend(own))
+    rows, _ = score_each(load_encoder, str(encoder), data, lambda task_scores, _: scores.extend(task_scores))
     log_rows(encoder, rows)
-    if failed := [row["note"] for row in rows if row["value"] is None and row["subset"] is None]:
-        raise EaseError(failed[0])
+    reasons = [row["note"] for row in rows if row["value"] is None and row["subset"] is None]
+    if reasons:
+        raise EaseError(reasons[0])
     return scores
 
 

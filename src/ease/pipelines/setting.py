@@ -81,7 +81,9 @@ class Setting(StrictModel):
     @property
     def title(self) -> str:
         """The name; of `teach`, whose languages vary, with the taught one."""
-        return f"{self.name}: {Language(self.languages[0]).english_name}" if self.name == TEACH else self.name
+        if self.name != TEACH:
+            return self.name
+        return f"{self.name}: {Language(self.languages[0]).english_name}"
 
     def overlaid(self, changing: str, *overlays: Overlay) -> Setting:
         """Return the setting with the fields of overlays; later ones take precedence, groups are merged.
@@ -90,6 +92,7 @@ class Setting(StrictModel):
         """
         values = self.model_dump()
         for overlay in overlays:
+            # An encoder's name alone is short for the group of its options.
             if isinstance(overlay.get("encoder"), str):
                 overlay = {**overlay, "encoder": {"name": overlay["encoder"]}}
             values = overlaid(values, overlay)

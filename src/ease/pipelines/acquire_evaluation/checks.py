@@ -13,10 +13,10 @@ from ease.evaluation.scoring import check_kinds, known_references, task_name
 from ease.evaluation.sets import LocatedSet, read_located, require_named_set, require_sets
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import error_prefix
+from ease.pipelines.acquire_evaluation.fetching import fetchable
 from ease.pipelines.acquire_evaluation.nodes import (
     check_tasks,
     expected_sets,
-    fetchable,
     locate_baseline_sets,
     locate_evaluation_sets,
 )

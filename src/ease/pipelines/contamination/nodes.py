@@ -38,16 +38,22 @@ def find_contaminated_items(
     pairs = require_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
     references = scorable(evaluate.references(setting.test_tasks, tasks), located)
-    found, failed = read_task_texts(select_tasks(references, located_parameters(tasks, located)).values())
-    for task, reason in failed.items():
+    task_texts, faults = read_task_texts(select_tasks(references, located_parameters(tasks, located)).values())
+    for task, reason in faults.items():
         logger.warning("Contamination of the task %s cannot be found: %s", task, reason)
-    texts = list(dict.fromkeys(text for own in found for item in own.texts for text in item))
+    texts = list(dict.fromkeys(text for subset in task_texts for item in subset.texts for text in item))
     matches = find_matches(texts, pairs, contamination)
-    rows = []
-    for own in found:
-        about = {"task": own.task, "subset": own.subset, "metric": own.metric}
-        data = located[own.task].version(own.subset)
-        rows.append({**about, "data": data, "items": len(own.texts), "rows": own.contaminated(matches)})
+    rows = [
+        {
+            "task": subset.task,
+            "subset": subset.subset,
+            "metric": subset.metric,
+            "data": located[subset.task].version(subset.subset),
+            "items": len(subset.texts),
+            "rows": subset.contaminated(matches),
+        }
+        for subset in task_texts
+    ]
     logger.info(
         "%d of %d distinct test texts are among the training sentences of %s", len(matches), len(texts), setting.name
     )
@@ -56,15 +62,17 @@ def find_contaminated_items(
 
 def score_clean_items(contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows) -> pd.DataFrame:
     """Score the encoders on the items that are not contaminated, beside their scores on all items."""
-    given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
-    rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
+    score_rows = [{"method": method, **row} for method, rows in scores.items() for row in rows] + baselines
+    rows = Rows()
+    if encoding.cache:
+        rows = clean_scores(score_rows, contaminated, encoding.cache)
     if not rows:
         raise EaseError(
             "No encoder has scores whose items are kept: run the pipeline `evaluate` with `encoding.cache`, then this "
             "one."
         )
     table = pd.DataFrame(rows)
-    shown = table.drop(columns=["model", "low", "high"])
-    logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(shown))
+    narrow = table.drop(columns=["model", "low", "high"])
+    logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(narrow))
     log_table(table, "clean_scores")
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     pass
 
 logger = logging.getLogger(__name__)
-FEW = 4
+MAX_HEADLINE_LANGUAGES = 4
 """Up to this many languages of a setting, their own scores are logged beside averages."""
 
 
@@ -45,15 +46,17 @@ def score_encoder(
     if encoder is None:
         logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
         return []
-    located, origin = read_located(evaluation_data), origin_of(encoder)
     references = evaluate.references(setting.test_tasks, tasks)
+    data = Scoring(references, read_located(evaluation_data), tasks, encoding)
+    origin = origin_of(encoder)
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
-    about = {"setting": setting.name, "model": encoder.parent.name, **origin}
-    data = Scoring(references, located, tasks, encoding)
-    rows, _ = score_each(load_encoder, str(encoder), data, partial(add_scores, encoder), dimensions, **about)
-    shown = setting.languages if len(setting.languages) <= FEW else ()
-    log_rows(encoder, rows, shown)
-    add_to_card(encoder, rows, shown, setting.dev_tasks)
+    columns = {"setting": setting.name, "model": encoder.parent.name, **origin}
+    rows, _ = score_each(load_encoder, str(encoder), data, partial(add_scores, encoder), dimensions, **columns)
+    headline_languages: Sequence[str] = ()
+    if len(setting.languages) <= MAX_HEADLINE_LANGUAGES:
+        headline_languages = setting.languages
+    log_rows(encoder, rows, headline_languages)
+    add_to_card(encoder, rows, headline_languages, setting.dev_tasks)
     return rows
 
 
@@ -70,7 +73,8 @@ def score_baselines(
 
     Rows without a value name what could not be scored.
     """
-    located, rows = read_located(evaluation_data), Rows()
+    located = read_located(evaluation_data)
+    rows = Rows()
     for name, references in evaluate.baseline_references([multilingual, monolingual], tasks).items():
         data = Scoring(references, located, tasks, encoding)
         rows += score_baseline(name, evaluate.baselines[name], data, training_pairs, evaluate.dimensions)

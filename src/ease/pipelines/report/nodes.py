@@ -13,6 +13,7 @@ from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import go, ibis, pd
 from ease.methods import in_order
 from ease.options import Rows
+from ease.pipelines.options import Papers
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import log_folder, log_plot, log_table
 from ease.pipelines.work import scratch_for_run
@@ -38,10 +39,6 @@ logger = logging.getLogger(__name__)
 COLUMNS_OF_SWEEPS = (
     "base pooling seed task subset metric value deviation low high main task_type note data code".split()
 )
-Papers = PublishedPapers | dict[str, Any]
-"""The papers' tables, or the catalog's functions that read them, by paper"""
-PAPER_TABLES = "papers.tables"
-"""Dataset of the papers' tables"""
 WIDTH = 140
 """Longest line in the log, without the time and the name of the logger"""
 

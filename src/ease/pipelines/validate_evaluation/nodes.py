@@ -14,7 +14,7 @@ from ease.evaluation.sets import read_located
 from ease.lazy import pd
 from ease.options import StrictModel
 from ease.pipelines.acquire_evaluation.nodes import locate
-from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions
+from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions, Papers
 from ease.pipelines.scoring import Scoring, score_baseline
 from ease.pipelines.tracking import log_table
 from ease.reporting.comparison import compare_with_printed, printed_tasks
@@ -22,10 +22,6 @@ from ease.reporting.own import gather_models
 from ease.reporting.published import PublishedPapers
 
 logger = logging.getLogger(__name__)
-Papers = PublishedPapers | dict[str, Any]
-"""The papers' tables, or the catalog's functions that read them, by paper"""
-PAPER_TABLES = "papers.tables"
-"""Dataset of the papers' tables"""
 
 
 class ValidationOptions(StrictModel):
@@ -44,7 +40,8 @@ def locate_printed_sets(
     published: Papers,
 ) -> dict[str, Any]:
     """Locate the evaluation sets of all scores that papers print for a baseline."""
-    references = dict.fromkeys(task for own in _printed(evaluate, published).values() for task in own)
+    by_baseline = _printed_references(evaluate, published)
+    references = dict.fromkeys(reference for references in by_baseline.values() for reference in references)
     return locate(tuple(references), acquire, sets, tasks)
 
 
@@ -57,29 +54,29 @@ def score_printed(
 ) -> list[dict[str, Any]]:
     """Score each baseline for which a paper prints scores, on the tasks of these scores."""
     located = read_located(evaluation_data)
-    return [
-        row
-        for name, own in _printed(evaluate, published).items()
-        for row in score_baseline(name, evaluate.baselines[name], Scoring(own, located, tasks, encoding))
-    ]
+    rows = []
+    for name, references in _printed_references(evaluate, published).items():
+        rows += score_baseline(name, evaluate.baselines[name], Scoring(references, located, tasks, encoding))
+    return rows
 
 
-def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[str, ...]]:
+def _printed_references(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[str, ...]]:
     """Return the tasks of each baseline's printed scores, restricted to its own `tasks`."""
-    papers, found = PublishedPapers.model_validate(published), {}
+    papers = PublishedPapers.model_validate(published)
+    references = {}
     for name, baseline in evaluate.baselines.items():
         (model,) = gather_models([baseline.about(name)])
         printed = printed_tasks(papers, model)
         if baseline.tasks is not None:
             printed = tuple(reference for reference in baseline.tasks if task_name(reference) in printed)
         if printed:
-            found[name] = printed
-    if not found:
+            references[name] = printed
+    if not references:
         raise EaseError(
             "No baseline of `evaluate.baselines` is a model of conf/base/published: run with --env=paper, whose "
             "baselines are the papers' published checkpoints, or configure one."
         )
-    return found
+    return references
 
 
 def name_differences(scores: list[dict[str, Any]], published: Papers, options: ValidationOptions) -> pd.DataFrame:
