@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +14,8 @@ from kedro.pipeline import Pipeline
 from mlflow.exceptions import MlflowException
 
 from ease.errors import EaseError
-from ease.hooks.runs import EVALUATE_TAG, Results, show_exception
+from ease.hooks.process import show_exception
+from ease.hooks.runs import EVALUATE_TAG, Results
 
 
 def printed(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
@@ -43,6 +46,24 @@ def test_a_full_disk_is_printed_in_one_line(error: Exception, words: str, capsys
     line = printed(error, capsys)
     assert line.startswith(f"Error: {words}: make room on the disk")
     assert line.count("\n") == 1
+
+
+STOPPED_IMPORT = """
+import sys
+
+class Stop:
+    def find_spec(self, name, *_):
+        if name == "ease.hooks.names":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+import ease.settings
+"""
+
+
+def test_a_stop_during_the_imports_is_printed_in_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED_IMPORT], capture_output=True, text=True, check=False)
+    assert done.stderr == "Stopped: the same command reuses finished work.\n"
 
 
 def test_a_run_reports_its_own_missing_scores_alone() -> None:

@@ -1,5 +1,7 @@
 """Hooks around every run."""
 
+# The import sets how errors are shown: first, for Ctrl-C during the imports below.
+from ease.hooks import process as process
 from ease.hooks.mlflow import Tracking
 from ease.hooks.names import Names
 from ease.hooks.runs import Guard, Provenance, Results

@@ -72,7 +72,11 @@ class ConfigLoader(OmegaConfigLoader):
 
     @staticmethod
     def _soft_merge(config: dict[str, Any], env_config: dict[str, Any], env_path: str | None = None) -> dict[str, Any]:
-        """Return what Kedro's loader returns, which takes half a second by OmegaConf."""
+        """Return what Kedro's loader returns, without OmegaConf.
+
+        OmegaConf's merge takes 0.2 s more at each start, and 0.8 s with `--env=paper`. Kedro documents no other merge
+        that keeps the keys that an environment does not mention.
+        """
         return overlaid(config, env_config)
 
     def _refuse_broken_file(self) -> None:

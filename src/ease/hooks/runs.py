@@ -1,30 +1,23 @@
-"""What happens around a run: checks, locks, provenance, results, missing scores, one-line errors."""
+"""What happens around a run: checks, locks, provenance, results and missing scores."""
 
 from __future__ import annotations
 
-import errno
+import gc
 import json
 import logging
-import os
 import sys
 from collections import defaultdict
 from pathlib import Path
-from tempfile import gettempdir
-from types import TracebackType
 from typing import IO, Any
 
-import click
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
-from kedro.io import AbstractVersionedDataset, DataCatalog, DatasetError
+from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import VersionNotFoundError, is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from kedro.runner import SequentialRunner
-from kedro.validation.exceptions import ParameterValidationError
-from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter
-from yaml import YAMLError
 
 import ease
 from ease.errors import EaseError
@@ -53,40 +46,6 @@ DEMO_SETTING = "multilingual"
 """The setting that the demo searches by default"""
 
 _JSON = TypeAdapter(Any)
-_FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException, YAMLError, UnicodeError)
-_FULL_DISK = (
-    os.strerror(errno.ENOSPC),
-    os.strerror(errno.EDQUOT),
-    "database or disk is full",  # SQLite's words
-    "disk I/O error",  # of SQLite, also for an exceeded quota
-)
-
-
-def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print one line for a user error or a requested stop; print other errors with their traceback."""
-    chain = [error]
-    while (cause := chain[-1].__cause__) is not None:
-        chain.append(cause)
-    # The innermost error is the most exact one.
-    fixable = next((cause for cause in reversed(chain) if isinstance(cause, _FIXABLE)), None)
-    full = next((words for words in _FULL_DISK if any(words in str(cause) for cause in chain)), None)
-    if isinstance(fixable, TrainingInterrupted):
-        click.secho(str(fixable), fg="yellow", err=True)
-    elif issubclass(kind, KeyboardInterrupt):
-        click.secho("Stopped: the same command reuses finished work.", fg="yellow", err=True)
-    elif fixable is not None:
-        # Ours may list several faults, one per line.
-        text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
-        click.secho(f"Error: {text}", fg="red", err=True)
-    elif full is not None:
-        click.secho(
-            f"Error: {full}: make room on the disk of the project's data, or on that of temporary files "
-            f"({gettempdir()}). Finished work is kept: run the same command again to resume.",
-            fg="red",
-            err=True,
-        )
-    else:
-        sys.__excepthook__(kind, error, trace)
 
 
 def is_useful_hint(record: logging.LogRecord) -> bool:
@@ -112,6 +71,9 @@ class Guard:
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
 
+        # Tables in memory are many objects without reference cycles: with Python's default of 700, garbage collection
+        # takes an eighth of the CPU time of a small run.
+        gc.set_threshold(50_000)
         logging.getLogger(SequentialRunner.__module__).addFilter(is_useful_hint)
         release_work()  # of an interrupted run of this process, such as a notebook's
         data = str(self._globals["data"])

@@ -1,0 +1,88 @@
+"""What a Kedro command sets in its process: how errors and warnings are shown, and the libraries' environment.
+
+The import of this module sets all of it. The package imports it first, so that Ctrl-C prints one line even while the
+other modules are imported, which takes a second.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+from tempfile import gettempdir
+from types import TracebackType
+
+import click
+
+FULL_DISK = (
+    os.strerror(errno.ENOSPC),
+    os.strerror(errno.EDQUOT),
+    "database or disk is full",  # SQLite's words
+    "disk I/O error",  # of SQLite, also for an exceeded quota
+)
+"""Texts in errors of a full disk, which have different types"""
+
+LIBRARY_WARNINGS = (
+    r"register_new_resolver\(\) is deprecated",
+    r".*fetch_arrow_table\(\) is deprecated",
+    ".*future.infer_string",
+    "One or more dataset names contain",
+)
+"""Warnings of libraries about other libraries, or about names that this project chose: no user can fix them."""
+
+
+def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print one line for a user error or a requested stop; print other errors with their traceback."""
+    if issubclass(kind, KeyboardInterrupt):
+        # Before the imports below: modules may be half imported.
+        click.secho("Stopped: the same command reuses finished work.", fg="yellow", err=True)
+        return
+
+    from kedro.io import DatasetError
+    from kedro.validation.exceptions import ParameterValidationError
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    from ease.errors import EaseError
+    from ease.training.processes import TrainingInterrupted
+
+    fixable_errors = (
+        EaseError,
+        ParameterValidationError,
+        DatasetError,
+        OmegaConfBaseException,
+        YAMLError,
+        UnicodeError,
+    )
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    # The innermost error is the most exact one.
+    fixable = next((cause for cause in reversed(chain) if isinstance(cause, fixable_errors)), None)
+    full_disk = next((text for text in FULL_DISK if any(text in str(cause) for cause in chain)), None)
+    if isinstance(fixable, TrainingInterrupted):
+        click.secho(str(fixable), fg="yellow", err=True)
+    elif isinstance(fixable, EaseError):
+        # May list several faults, one per line.
+        click.secho(f"Error: {fixable}", fg="red", err=True)
+    elif fixable is not None:
+        click.secho(f"Error: {' '.join(str(fixable).split())}", fg="red", err=True)
+    elif full_disk is not None:
+        click.secho(
+            f"Error: {full_disk}: make room on the disk of the project's data, or on that of temporary files "
+            f"({gettempdir()}). Finished work is kept: run the same command again to resume.",
+            fg="red",
+            err=True,
+        )
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = show_exception
+for _text in LIBRARY_WARNINGS:
+    warnings.filterwarnings("ignore", _text)
+# Kedro, MLflow and the Hugging Face hub would send statistics of use.
+os.environ.setdefault("DO_NOT_TRACK", "true")
+# Spark's workers would start the first Python on the path, which does not have this project's packages.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
