@@ -82,7 +82,8 @@ def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) 
     assert len(paths) == 4
     assert all(path.is_symlink() and path.exists() for path in paths)
     assert ending.count("ease.servers mlflow") == ending.count("kedro run --pipelines=report") == 1
-    shown = [line.partition(": ")[2] for line in lines if line[:2].isdigit()]
+    # Each training run says how it computes, and all of them compute alike.
+    shown = [line.partition(": ")[2] for line in lines if line[:2].isdigit() and "Execution: " not in line]
     assert len(shown) == len(set(shown)), "no line is repeated"
 
 

@@ -234,6 +234,6 @@ class _DenseTable(EntityTable):
         super().__init__(embeddings)
         self.weight.requires_grad_()
 
-    def forward(self, *ids: Tensor, used: Rows | None = None) -> list[Tensor]:
+    def forward(self, *ids: Tensor, distinct_rows: Rows | None = None) -> list[Tensor]:
         rows = functional.embedding(torch.cat(ids).clamp(min=0), self.weight)
         return list(rows.split([len(part) for part in ids]))
