@@ -15,9 +15,11 @@ from ease.io.files import read_globals
 @click.option("--env", help="Kedro environment.")
 def main(env: str | None) -> None:
     """Check each table that exists: columns, types, ranges, keys, and rows of other tables. Exit with 1 on a fault."""
-    project, results = Path.cwd(), []
+    project = Path.cwd()
+    results = []
     try:
         read_globals(project)
+        # Kedro's session imports the project, which takes a second: a wrong folder is reported before.
         from kedro.framework.session import KedroSession
         from kedro.framework.startup import bootstrap_project
 
@@ -33,6 +35,7 @@ def main(env: str | None) -> None:
             raise EaseError(
                 f"{project} has no tables to check: make them by `kedro run --pipelines=train_multilingual`."
             )
+    # The command runs outside Kedro's, whose hooks would print the error.
     except EaseError as error:
         click.secho(f"Error: {error}", fg="red", err=True)
         sys.exit(1)

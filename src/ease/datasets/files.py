@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 from kedro.io.core import AbstractVersionedDataset, DatasetError, Version, VersionNotFoundError
 from kedro_datasets._typing import PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
+from ease.datasets.previews import figure_preview, table_preview
 from ease.encoders.saved import RUN_FILE
 from ease.errors import EaseError
 from ease.io.addresses import located
@@ -23,55 +24,6 @@ from ease.io.files import read_json
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
-_EXACT_INTEGERS = 2**53
-"""JavaScript rounds integers from this one on."""
-_SMALL = 9
-"""Text in pixels that can be read in the side panel and in the wide view."""
-_GRID = "rgba(128, 128, 128, 0.3)"
-"""Visible on Kedro-Viz's dark and light backgrounds."""
-
-
-def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> TablePreview:
-    """Return rows in Kedro-Viz's form; a missing value is an empty cell."""
-
-    def cell(value: Any) -> int | float | str:
-        if value is None or value != value:
-            return ""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return value if number and abs(value) < _EXACT_INTEGERS else str(value)
-
-    data = [[cell(row.get(column)) for column in columns] for row in rows]
-    return cast(TablePreview, {"index": [*range(len(data))], "columns": [*columns], "data": data})
-
-
-def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
-    """Return a Plotly figure whose title, legend and grid stay readable under Kedro-Viz's theme.
-
-    The theme moves the title onto the plot area, shrinks the margin above to 64 pixels and styles the first axes alone.
-    So the title becomes an annotation above the titles of panels, and the legend gets the line between them. The side
-    panel is 350 pixels wide: the other axes, labels and the titles of panels get small text, and labels turn where they
-    are too wide.
-    """
-    layout = dict(figure.get("layout", {}))
-    title = (layout.pop("title", None) or {}).get("text", "")
-    placed = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
-    heading = {"text": title, "showarrow": False, "yshift": 42, "font": {"size": 14}, **placed}
-    notes = layout.get("annotations", ())
-    layout["annotations"] = [*(_with_small(note, "font") for note in notes), heading]
-    layout["legend"] = {**layout.get("legend", {}), "y": 0.975, "yref": "container", "yanchor": "top"}
-    for name, axis in layout.items():
-        if name.startswith(("xaxis", "yaxis")):
-            kept = {key: value for key, value in axis.items() if key != "tickangle"}
-            title = {**axis.get("title", {}), "font": {"size": _SMALL}, "standoff": 2}
-            colours = dict.fromkeys(("gridcolor", "zerolinecolor", "linecolor"), _GRID)
-            layout[name] = {**kept, **colours, "tickfont": {"size": _SMALL}, "title": title, "ticklen": 2}
-    traces = figure.get("data", ())
-    traces = [_with_small(trace, "textfont") if "text" in trace else trace for trace in traces]
-    return {**figure, "data": traces, "layout": layout}
-
-
-def _with_small(part: dict[str, Any], font: str) -> dict[str, Any]:
-    return {**part, font: {**part.get(font, {}), "size": _SMALL}}
 
 
 class AtomicSave:
@@ -95,13 +47,16 @@ class AtomicSave:
     @property
     def chosen_version(self) -> str | None:
         """The version that the run names; None: the newest."""
-        return self._version.load if self._version else None
+        if self._version is None:
+            return None
+        return self._version.load
 
     def _path_to_load(self) -> Path | None:
         """Return the path of the version to load; None if there is none and `missing_ok` is set."""
         try:
             return self._at(self._get_load_path())  # type: ignore[attr-defined]
         except VersionNotFoundError as error:
+            # Kedro reports a store that cannot be reached as a missing version, too.
             if self.may_be_missing and not isinstance(error.__cause__, EaseError):
                 return None
             raise
@@ -119,6 +74,7 @@ class AtomicSave:
 
     def save(self, data: Any) -> None:
         """Write what Kedro's dataset writes, atomically."""
+        # Kedro wraps the method of each subclass, and the outer wrapper has logged and checked the save already.
         with self._saving():
             super().save.__wrapped__(self, data)  # type: ignore[misc]
 
@@ -131,6 +87,7 @@ class AtomicSave:
 
     def _pin(self) -> None:
         """Load the saved version from now on."""
+        # Another run may have saved a newer version meanwhile.
         version = self.resolve_save_version()  # type: ignore[attr-defined]
         if version:
             self._version = Version(version, version)
@@ -141,7 +98,9 @@ class JSONDataset(AtomicSave, KedroJSONDataset):
 
     def load(self) -> Any:
         """Read the file."""
-        return [] if self._path_to_load() is None else KedroJSONDataset.load.__wrapped__(self)
+        if self._path_to_load() is None:
+            return []
+        return KedroJSONDataset.load.__wrapped__(self)
 
 
 class RowsDataset(JSONDataset):
@@ -156,13 +115,14 @@ class RowsDataset(JSONDataset):
         """
         rows = self.load()
         if pivot:
-            index, across, value = pivot
-            wide: dict[Any, dict[str, Any]] = {}
+            row_name, column_name, cell_name = pivot
+            wide_rows: dict[Any, dict[str, Any]] = {}
             for row in rows:
-                wide.setdefault(row[index], {index: row[index]})[row[across]] = row[value]
-            rows = list(wide.values())
-        every = dict.fromkeys(name for row in rows for name in row)
-        return table_preview(columns or list(every), rows[:ROWS_SHOWN])
+                wide_row = wide_rows.setdefault(row[row_name], {row_name: row[row_name]})
+                wide_row[row[column_name]] = row[cell_name]
+            rows = list(wide_rows.values())
+        all_columns = dict.fromkeys(name for row in rows for name in row)
+        return table_preview(columns or list(all_columns), rows[:ROWS_SHOWN])
 
 
 class ScoresDataset(RowsDataset):
@@ -175,19 +135,20 @@ class ScoresDataset(RowsDataset):
     def save(self, data: list[dict[str, Any]]) -> None:
         """Write the scores and the older ones that they do not replace."""
         data = [row for row in data if row["value"] is not None]
-        scored = itemgetter("method", "task", "subset", "metric", "dimension")
-        unknown = {"method": None, "model": None, "dimension": None}
-        replaced = {scored(unknown | row) for row in data}
-        models = {row.get("method"): row.get("model") for row in data}
-        # Even if this run loads or saves another version
+        key_columns = itemgetter("method", "task", "subset", "metric", "dimension")
+        # Baselines have no method, and only truncated embeddings have a dimension.
+        defaults = {"method": None, "model": None, "dimension": None}
+        new_keys = {key_columns(defaults | row) for row in data}
+        new_models = {row.get("method"): row.get("model") for row in data}
+        older_rows = []
+        # The newest version, even if this run loads or saves another one.
         newest = JSONDataset(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
-        kept = [
-            row
-            for row in newest.load()
-            if scored(unknown | row) not in replaced
-            and models.get(row.get("method"), row.get("model")) == row.get("model")
-        ]
-        JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
+        for row in newest.load():
+            model = row.get("model")
+            is_same_model = new_models.get(row.get("method"), model) == model
+            if is_same_model and key_columns(defaults | row) not in new_keys:
+                older_rows.append(row)
+        JSONDataset.save.__wrapped__(self, [*older_rows, *data])  # type: ignore[attr-defined]
 
 
 class FigureDataset(AtomicSave, KedroPlotlyDataset):
@@ -195,7 +156,7 @@ class FigureDataset(AtomicSave, KedroPlotlyDataset):
 
     def preview(self) -> PlotlyPreview:
         """Return the figure adapted to Kedro-Viz's theme."""
-        return cast(PlotlyPreview, figure_preview(super().preview()))
+        return figure_preview(super().preview())
 
 
 class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
@@ -217,7 +178,10 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
     ) -> None:
         """Point to `filepath`, the folder of all versions."""
         super().__init__(filepath=PurePosixPath(filepath), version=version, **options)
-        self.metadata, self.link = metadata, None if link is None else Path(link)
+        self.metadata = metadata
+        self.link: Path | None = None
+        if link is not None:
+            self.link = Path(link)
 
     def load(self) -> Any:
         """Return the version's path."""
@@ -236,11 +200,18 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
         with self._saving() as aside:
             flush_to_disk(data)  # first, so that the move and the rename take one moment
             shutil.move(data, aside)
-        saved = self._at(self._get_load_path())
-        if self.link is None or (read_json(saved / RUN_FILE) or {}).get("withheld"):
+        if self.link is not None:
+            self._update_link(self.link)
+
+    def _update_link(self, link: Path) -> None:
+        """Point the link to the saved version, unless its run withholds the version."""
+        version = self._at(self._get_load_path())
+        record = read_json(version / RUN_FILE) or {}
+        if record.get("withheld"):
             return
-        with suppress(OSError, EaseError), atomic_path(self.link, flush=False) as new:  # not all systems have links
-            new.symlink_to(os.path.relpath(saved, self.link.parent))
+        with suppress(OSError, EaseError), atomic_path(link, flush=False) as new_link:  # not all systems have links
+            # A relative link stays right in a moved project.
+            new_link.symlink_to(os.path.relpath(version, link.parent))
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

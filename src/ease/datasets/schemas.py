@@ -16,7 +16,7 @@ LANGUAGE = r"^[a-z][a-z0-9-]*$"
 """A Wikipedia's language code, such as `zh-min-nan`"""
 
 
-class Column(NamedTuple):
+class ColumnSchema(NamedTuple):
     """The type of a column (the beginning of Ibis's name), and the condition that its values meet unless null."""
 
     kind: str
@@ -25,19 +25,19 @@ class Column(NamedTuple):
     nullable: bool = False
 
 
-class Schema(NamedTuple):
+class TableSchema(NamedTuple):
     """Columns of a table, the columns that identify a row, and conditions on rows."""
 
-    columns: dict[str, Column]
+    columns: dict[str, ColumnSchema]
     key: tuple[str, ...] = ()
     rows: dict[str, Callable[[ibis.Table], Any]] = {}  # noqa: RUF012 - never changed
 
 
-_LANGUAGE = Column("string", "is a language code", lambda value: value.re_search(LANGUAGE))
-_TEXT = Column("string", "is not empty", lambda value: value.length() > 0)
-_NUMBER = Column("int64", "is at least 0", lambda value: value >= 0)
+_LANGUAGE = ColumnSchema("string", "is a language code", lambda value: value.re_search(LANGUAGE))
+_TEXT = ColumnSchema("string", "is not empty", lambda value: value.length() > 0)
+_NUMBER = ColumnSchema("int64", "is at least 0", lambda value: value >= 0)
 _INDEX = _NUMBER._replace(kind="int32")
-_ENTITY = Column("int64", "is not 0", lambda value: value != 0)  # without Wikidata minus a hash
+_ENTITY = ColumnSchema("int64", "is not 0", lambda value: value != 0)  # without Wikidata minus a hash
 
 _OTHER_ENTITY = _ENTITY._replace(nullable=True)
 
@@ -55,26 +55,26 @@ def _links_lie_in_the_text(table: ibis.Table) -> Any:
     return outside.length() == 0
 
 
-SCHEMAS: dict[str, Schema] = {
-    "sentences": Schema(
-        {**_SENTENCE, "page_title": _TEXT, "revision_id": _NUMBER, "text": _TEXT, "links": Column("array")},
+SCHEMAS: dict[str, TableSchema] = {
+    "sentences": TableSchema(
+        {**_SENTENCE, "page_title": _TEXT, "revision_id": _NUMBER, "text": _TEXT, "links": ColumnSchema("array")},
         tuple(_SENTENCE),
         {"links lie in the text": _links_lie_in_the_text},
     ),
-    "redirects": Schema({"language": _LANGUAGE, "source_title": _TEXT, "target_title": _TEXT}),
-    "pages": Schema({**_PAGE, "title": _TEXT}, ("language", "page_id")),
-    "sitelinks": Schema({"qid": _ENTITY, "language": _LANGUAGE, "title": _TEXT}),
-    "entity_types": Schema({"qid": _ENTITY, "type_qid": _NUMBER}),
-    "links": Schema({**_SENTENCE, "title": _TEXT, "entity": _ENTITY}),
-    "entity_vocabulary": Schema(
+    "redirects": TableSchema({"language": _LANGUAGE, "source_title": _TEXT, "target_title": _TEXT}),
+    "pages": TableSchema({**_PAGE, "title": _TEXT}, ("language", "page_id")),
+    "sitelinks": TableSchema({"qid": _ENTITY, "language": _LANGUAGE, "title": _TEXT}),
+    "entity_types": TableSchema({"qid": _ENTITY, "type_qid": _NUMBER}),
+    "links": TableSchema({**_SENTENCE, "title": _TEXT, "entity": _ENTITY}),
+    "entity_vocabulary": TableSchema(
         {"row": _NUMBER, "entity": _ENTITY, "label": _TEXT, "link_count": _NUMBER}, ("entity",)
     ),
-    "pairs": Schema(_PAIR, _PAIR_KEY),
-    "training_pairs": Schema(
+    "pairs": TableSchema(_PAIR, _PAIR_KEY),
+    "training_pairs": TableSchema(
         {
             **_PAIR,
             "hard_negative": _OTHER_ENTITY,
-            "further_entities": Column("array", nullable=True),
+            "further_entities": ColumnSchema("array", nullable=True),
             "subject": _OTHER_ENTITY,
         },
         _PAIR_KEY,
@@ -99,7 +99,9 @@ REFERENCES: dict[str, list[tuple[str, str, str]]] = {
 
 def find_faults(name: str, table: ibis.Table) -> list[str]:
     """Return a sentence without a full stop for each check that rows of a table fail; none if they fit its schema."""
-    schema, kinds = SCHEMAS[name], {column: str(kind).lstrip("!") for column, kind in table.schema().items()}
+    schema = SCHEMAS[name]
+    # Ibis marks columns that are never null by `!`.
+    kinds = {column: str(kind).lstrip("!") for column, kind in table.schema().items()}
     faults = [f"column `{column}` is missing" for column in schema.columns if column not in kinds]
     faults += [f"column `{column}` is unknown" for column in kinds if column not in schema.columns]
     faults += [
@@ -108,7 +110,7 @@ def find_faults(name: str, table: ibis.Table) -> list[str]:
         if column in kinds and not kinds[column].startswith(expected.kind)
     ]
     if faults:
-        return faults
+        return faults  # the checks below need all columns
     checks: list[tuple[str, str, Any]] = []  # column, condition, whether a row meets it
     for column, expected in schema.columns.items():
         if not expected.nullable:
@@ -116,14 +118,19 @@ def find_faults(name: str, table: ibis.Table) -> list[str]:
         if expected.condition:
             checks.append((column, expected.condition, expected.holds(table[column])))
     checks += [("", condition, holds(table)) for condition, holds in schema.rows.items()]
-    broken = {f"check{number}": ~holds.fill_null(True) for number, (*_, holds) in enumerate(checks)}
-    counts = table.aggregate(**{name: rows.cast("int64").sum() for name, rows in broken.items()})
-    (found,) = counts.to_pyarrow().to_pylist()
-    for (column, condition, _), (name, rows) in zip(checks, broken.items(), strict=True):
-        if found[name]:
-            (example,) = table.filter(rows).select(column or schema.key).limit(1).to_pyarrow().to_pylist()
-            where, value = (f"column `{column}`: ", example[column]) if column else ("", example)
-            faults.append(f"{where}{found[name]} rows fail `{condition}`, such as {value!r}")
+    # One pass counts the failures of all checks; a null value fails none.
+    failures = {f"check{number}": ~holds.fill_null(True) for number, (*_, holds) in enumerate(checks)}
+    totals = table.aggregate(**{check: rows.cast("int64").sum() for check, rows in failures.items()})
+    (counts,) = totals.to_pyarrow().to_pylist()
+    for (column, condition, _), (check, rows) in zip(checks, failures.items(), strict=True):
+        if not counts[check]:
+            continue
+        (example,) = table.filter(rows).select(column or schema.key).limit(1).to_pyarrow().to_pylist()
+        fault = f"{counts[check]} rows fail `{condition}`, such as"
+        if column:
+            faults.append(f"column `{column}`: {fault} {example[column]!r}")
+        else:
+            faults.append(f"{fault} {example!r}")
     return faults
 
 

@@ -15,7 +15,8 @@ from kedro.io.core import AbstractDataset, DatasetError, Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
-from ease.datasets.files import AtomicSave, table_preview
+from ease.datasets.files import AtomicSave
+from ease.datasets.previews import table_preview
 from ease.datasets.validation import Checked, unpack
 from ease.errors import EaseError
 from ease.io.addresses import (
@@ -50,20 +51,24 @@ class TableDataset(AtomicSave, FileDataset):
         if path is None:
             return None
         with report_store_errors(path):
-            is_sparks = self._by_spark and kind_of(path) == "directory"  # Spark reads a folder as such
-            return read_parquet(self.connection, [path] if is_sparks else self._parquet_files(path))
+            if self._by_spark and kind_of(path) == "directory":
+                return read_parquet(self.connection, [path])  # a folder of Spark's own
+            return read_parquet(self.connection, self._parquet_files(path))
 
     def _parquet_files(self, path: Path) -> list[Path]:
         """The Parquet files of a version, in the order of their names."""
         if kind_of(path) == "directory":
-            return sorted(files_matching(path / "*.parquet") if is_remote(path) else path.glob("*.parquet"))
+            return _matching_files(path / "*.parquet")
         return [path]
 
     def save(self, data: ibis.Table | pd.DataFrame | Checked) -> None:
         """Compute the table and write it atomically, unless its files fail their check."""
         data, check = unpack(data)
-        table = data if isinstance(data, ibis.Table) else ibis.memtable(data)
+        table = data
+        if not isinstance(data, ibis.Table):
+            table = ibis.memtable(data)
         if self._by_spark and self._fs_prefix:
+            # Spark's connectors write to the store, which cannot rename: the success file marks a complete version.
             final = self.folder_of(self.resolve_save_version()) / self._filepath.name
             self.connection.to_parquet(table, address_of(final), **self._save_args)
             check(self._parquet_files(final))
@@ -79,7 +84,9 @@ class TableDataset(AtomicSave, FileDataset):
 
     def _fs_exists(self, path: str) -> bool:
         """Return whether a version is complete: files are written atomically, folders have Spark's success file."""
-        place = located(path if "://" in path else self._fs_prefix + path)
+        place = located(path)
+        if "://" not in path:
+            place = located(self._fs_prefix + path)
         return kind_of(place) == "file" or kind_of(place / _SUCCESS) == "file"
 
     def _fs_glob(self, pattern: str) -> list[str]:
@@ -87,7 +94,7 @@ class TableDataset(AtomicSave, FileDataset):
         store = as_remote(place)
         with report_store_errors(place):
             store.fs.invalidate_cache()  # another run may have saved a version since the last listing
-            versions = [PurePosixPath(found).parent.name for found in store.fs.glob(store.path)]
+            versions = [PurePosixPath(match).parent.name for match in store.fs.glob(store.path)]
         return [f"{self._fs_prefix}{self._get_versioned_path(version)}" for version in versions]
 
     def preview(self, spread: str | None = None, labels: Mapping[str, Any] | None = None) -> TablePreview:
@@ -103,8 +110,8 @@ class TableDataset(AtomicSave, FileDataset):
             return table_preview([], [])
         values: list[Any] = []
         if spread:
-            found = table.filter(table[spread].notnull()).select(spread).distinct()
-            values = found.order_by(spread).limit(ROWS).to_pyarrow()[spread].to_pylist()
+            distinct = table.filter(table[spread].notnull()).select(spread).distinct()
+            values = distinct.order_by(spread).limit(ROWS).to_pyarrow()[spread].to_pylist()
         # The search for a value's rows ends when there are enough.
         parts = [table.filter(table[spread] == value).limit(ROWS // len(values)) for value in values]
         rows = ibis.union(*(parts or [table.limit(ROWS)])).to_pyarrow().to_pylist()
@@ -115,17 +122,22 @@ class TableDataset(AtomicSave, FileDataset):
             self._add_labels(rows, columns, **labels)
         return table_preview(columns, rows)
 
-    def _add_labels(self, rows: list[dict[str, Any]], shown: list[str], columns: Sequence[str], filepath: str) -> None:
-        """Add a column of labels after each entity column, unless there is no table of labels."""
+    def _add_labels(
+        self, rows: list[dict[str, Any]], all_columns: list[str], columns: Sequence[str], filepath: str
+    ) -> None:
+        """Add a column of labels to `rows` and `all_columns` after each of the entity `columns`.
+
+        Without a table of labels at `filepath`, nothing is added.
+        """
         options = {"connection": self._connection_config, "version": Version(None, None), "missing_ok": True}
         vocabulary = TableDataset(filepath=filepath, **options).load()
         if vocabulary is None:
             return
         entities = {row[name] for row in rows for name in columns if row[name] is not None}
-        known = vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label")
-        labels = dict(row.values() for row in known.to_pyarrow().to_pylist())
+        labelled = vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label")
+        labels = dict(row.values() for row in labelled.to_pyarrow().to_pylist())
         for name in columns:
-            shown.insert(shown.index(name) + 1, f"{name}_label")
+            all_columns.insert(all_columns.index(name) + 1, f"{name}_label")
             for row in rows:
                 row[f"{name}_label"] = labels.get(row[name])
 
@@ -169,10 +181,11 @@ class PartsDataset(TableDataset):
         folder = self.folder_of(self.resolve_save_version())
         addresses = []
         for number, part in enumerate(parts):
+            remote = part
             if not is_remote(part):
-                local, part = part, folder / f"{number:06d}.parquet"
-                upload(local, part)
-            addresses.append(address_of(part))
+                remote = folder / f"{number:06d}.parquet"
+                upload(part, remote)
+            addresses.append(address_of(remote))
         with self._saving() as aside:
             aside.write_text(json.dumps({"parts": addresses}, indent=1), encoding="utf-8")
 
@@ -180,6 +193,13 @@ class PartsDataset(TableDataset):
         if is_remote(path) and kind_of(path) == "file":
             return [located(address) for address in json.loads(path.read_text(encoding="utf-8"))["parts"]]
         return super()._parquet_files(path)
+
+
+def _matching_files(pattern: Path) -> list[Path]:
+    """Return the local or remote files of a folder that match a pattern, in the order of their names."""
+    if is_remote(pattern):
+        return sorted(files_matching(pattern))
+    return sorted(pattern.parent.glob(pattern.name))
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
@@ -208,10 +228,8 @@ class TablesDataset(AbstractDataset[Any, dict[str, ibis.Table]]):
 
     def load(self) -> dict[str, ibis.Table]:
         """Return the tables in the order of their names."""
-        pattern = self._folder / "*.parquet"
-        files = files_matching(pattern) if is_remote(pattern) else self._folder.glob(pattern.name)
         tables = {}
-        for file in sorted(files):
+        for file in _matching_files(self._folder / "*.parquet"):
             dataset = TableDataset(
                 filepath=address_of(file), connection=self._connection, version=Version(None, None), missing_ok=True
             )

@@ -53,4 +53,6 @@ class SampledSchema:
 
 def unpack(data: Any) -> tuple[Any, Check]:
     """Return what to save, and the check of its files, which does nothing if none was given."""
-    return data if isinstance(data, Checked) else (data, lambda _: None)
+    if isinstance(data, Checked):
+        return data
+    return data, lambda _: None
