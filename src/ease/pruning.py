@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -35,26 +36,36 @@ def find_leftovers(data: Path, tables: Path, keep: int = 1) -> Iterator[tuple[Pa
         tables: The folder of tables and parts; often the same.
         keep: Newest versions to keep of each dataset, in addition to the versions that these were made from.
     """
-    kept, old = _versions({data, tables}, keep)
-    for folder in sorted(old):
-        complete = (folder / folder.parent.name).exists()
-        yield folder, "an older version" if complete else "an incomplete version"
-    used, unused = _identities(kept), _identities(old)
+    current_versions, old_versions = _sort_versions({data, tables}, keep)
+    for folder in sorted(old_versions):
+        if (folder / folder.parent.name).exists():
+            yield folder, "an older version"
+        else:
+            yield folder, "an incomplete version"
+    # Versions hold hard links to the parts, so a part is used by the versions with files of its identity.
+    current_files = _identities(current_versions)
+    old_files = _identities(old_versions)
     for part in (tables / "02_intermediate" / "parts").glob("*/[!.]*"):
-        own = _identities([part])
-        if not own & used:
-            yield part, "used by older versions only" if own & unused else UNUSED
-    yield from _unused_caches(data / "07_model_output", old)
+        part_files = _identities([part])
+        if part_files & current_files:
+            continue
+        if part_files & old_files:
+            yield part, "used by older versions only"
+        else:
+            yield part, UNUSED
+    yield from _unused_caches(data / "07_model_output", old_versions)
     for work in (data / "06_models" / "work").glob("*"):
-        resumed = not work.name.endswith(".removed") and any(any(work.rglob(name)) for name in RESUMED)
-        if not resumed and not any(is_locked(lock.parent) for lock in work.rglob(LOCK_FILE)):
+        can_resume = not work.name.endswith(".removed") and any(any(work.rglob(name)) for name in RESUMED)
+        if not can_resume and not any(is_locked(lock.parent) for lock in work.rglob(LOCK_FILE)):
             yield work, "left by a step that has ended"
 
 
 def _unused_caches(outputs: Path, old: set[Path]) -> Iterator[tuple[Path, str]]:
     """Yield the embeddings, scores and search indexes of encoders that are not kept."""
     for cache in (outputs / "embeddings").glob("*"):
-        if reason := _unused(cache.with_name(f"{cache.stem.rpartition('-')[2]}{USERS}"), old):
+        # `<version>-<fingerprint>.sqlite` and `<fingerprint>.scores` belong to `<fingerprint>.encoders`.
+        fingerprint = cache.stem.rpartition("-")[2]
+        if reason := _unused(cache.with_name(f"{fingerprint}{USERS}"), old):
             yield cache, reason
     for index in (outputs / "search").glob("*/*/*"):
         reason = _unused(next(index.glob(f"*{USERS}"), index / USERS), old)
@@ -62,23 +73,25 @@ def _unused_caches(outputs: Path, old: set[Path]) -> Iterator[tuple[Path, str]]:
             yield index, reason
 
 
-def _versions(places: Iterable[Path], keep: int) -> tuple[set[Path], set[Path]]:
+def _sort_versions(places: Iterable[Path], keep: int) -> tuple[set[Path], set[Path]]:
     """Return the newest versions of each dataset with all that they were made from, and all other versions."""
-    walked = (Path(place, name) for top in places for place, folders, _ in os.walk(top) for name in folders)
-    versions = {folder for folder in walked if _VERSION.fullmatch(folder.name)}
+    folders = (Path(place, name) for top in places for place, names, _ in os.walk(top) for name in names)
+    versions = {folder for folder in folders if _VERSION.fullmatch(folder.name)}
     datasets: dict[Path, list[Path]] = defaultdict(list)
     for version in sorted(versions):
         if (version / version.parent.name).exists():
             datasets[version.parent].append(version)
-    made_from = {version: provenance_of(version) for own in datasets.values() for version in own}
-    by_name = {(about.get("dataset"), version.name): version for version, about in made_from.items()}
-    waiting = [version for own in datasets.values() for version in own[-keep:]]
-    kept: set[Path] = set()
+    provenance = {version: provenance_of(version) for dataset in datasets.values() for version in dataset}
+    by_name = {(record.get("dataset"), version.name): version for version, record in provenance.items()}
+    waiting = [version for dataset in datasets.values() for version in dataset[-keep:]]
+    current: set[Path] = set()
     while waiting:
-        kept.add(version := waiting.pop())
-        inputs = (by_name.get(pair) for pair in made_from[version].get("inputs", {}).items())
-        waiting += [one for one in inputs if one is not None and one not in kept]
-    return kept, versions - kept
+        version = waiting.pop()
+        current.add(version)
+        # Inputs are recorded as the dataset's name and the version.
+        inputs = map(by_name.get, provenance[version].get("inputs", {}).items())
+        waiting += [source for source in inputs if source is not None and source not in current]
+    return current, versions - current
 
 
 def _identities(folders: Iterable[Path]) -> set[tuple[int, int]]:
@@ -89,11 +102,17 @@ def _identities(folders: Iterable[Path]) -> set[tuple[int, int]]:
 
 def _unused(users: Path, removed: set[Path]) -> str | None:
     """Return why embeddings may be removed; None if one of their encoders is kept."""
-    encoders = users_of(users) if users.is_file() else []
-    gone = {folder.resolve() for folder in removed}
-    if encoders is None or any(one.exists() and gone.isdisjoint(one.parents) for one in encoders):
+    if not users.is_file():
+        return UNUSED
+    encoders = users_of(users)
+    if encoders is None:  # of the hub
         return None
-    return "embeddings of an encoder that is no longer kept" if encoders else UNUSED
+    removed = {folder.resolve() for folder in removed}
+    if any(encoder.exists() and removed.isdisjoint(encoder.parents) for encoder in encoders):
+        return None
+    if not encoders:
+        return UNUSED
+    return "embeddings of an encoder that is no longer kept"
 
 
 @click.command()
@@ -107,26 +126,39 @@ def main(delete: bool, keep: int, unfinished: bool) -> None:
         values = read_globals(project)
         data = project / str(values.get("data", "data"))
         tables = located(str(values.get("tables", data)))
+        # Only local folders are searched.
+        tables = data if is_remote(tables) else project / tables
         with lock_data_for_removal(data):
-            found = list(find_leftovers(data, data if is_remote(tables) else project / tables, keep))
-            chosen = [path for path, reason in found if unfinished or reason != UNUSED]
-            for path, reason in found:
+            leftovers = list(find_leftovers(data, tables, keep))
+            removable = [path for path, reason in leftovers if unfinished or reason != UNUSED]
+            for path, reason in leftovers:
                 click.echo(f"{_size([path]):>10}  {os.path.relpath(path, project)}: {reason}")
-            total = _size(chosen)
-            for path in chosen if delete else ():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            # Before the removal; together, because files may be hard links to the same data.
+            total = _size(removable)
+            if delete:
+                _remove(removable)
     except EaseError as error:
         click.secho(f"Error: {error}", fg="red", err=True)
         sys.exit(1)
     command = make_or("prune ARGS=--delete", "python -m ease.pruning --delete", project)
-    may = "removed." if delete else f"may be removed: {command}"
-    click.echo(f"{len(chosen)} items of {total} {may}")
+    if delete:
+        click.echo(f"{len(removable)} items of {total} removed.")
+    else:
+        click.echo(f"{len(removable)} items of {total} may be removed: {command}")
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _size(paths: Iterable[Path]) -> str:
     """Return the size of all files; one with several links counts once."""
     files = (file.lstat() for path in paths for file in (path, *path.rglob("*")))
-    sizes = {status.st_ino: status.st_size for status in files if status.st_mode & 0o100000}
+    sizes = {status.st_ino: status.st_size for status in files if stat.S_ISREG(status.st_mode)}
     return ByteSize(sum(sizes.values())).human_readable(decimal=True)
 
 

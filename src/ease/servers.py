@@ -35,25 +35,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int)
     parser.add_argument("--env")
-    given, others = parser.parse_known_args(arguments)
-    port = given.port or PORTS[given.server]
-    server, place = f"http://{given.host}:{port}/", ["--host", given.host, "--port", str(port), *others]
-    if given.server == "viz":
-        env = ["--env", given.env] if given.env else []
-        command, page = ["kedro", "viz", "run", "--no-browser", *env, *place], STAGES
+    options, server_arguments = parser.parse_known_args(arguments)
+    port = options.port or PORTS[options.server]
+    if options.server == "viz":
+        command = ["kedro", "viz", "run", "--no-browser"]
+        if options.env:
+            command += ["--env", options.env]
+        page = STAGES
     else:
-        store, page = _mlflow(given.env)
-        command = ["mlflow", "ui", "--backend-store-uri", store, *place]
+        store, page = _find_mlflow(options.env)
         if store.startswith("http"):
+            # The store is a server that shows its own page.
             _open(f"{store.rstrip('/')}/", page)
             return 0
-    with socket.socket() as asked:
-        if asked.connect_ex((given.host, port)) == 0:
+        command = ["mlflow", "ui", "--backend-store-uri", store]
+    command += ["--host", options.host, "--port", str(port), *server_arguments]
+    with socket.socket() as probe:
+        if probe.connect_ex((options.host, port)) == 0:
             click.echo(
-                f"Port {port} is in use: choose another (`make {given.server} ARGS=--port={port + 1}`).", err=True
+                f"Port {port} is in use: choose another (`make {options.server} ARGS=--port={port + 1}`).", err=True
             )
             return 1
-    Thread(target=_open, args=(server, page), daemon=True).start()
+    Thread(target=_open, args=(f"http://{options.host}:{port}/", page), daemon=True).start()
+    # As on Ctrl-C, the children are ended below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     process = subprocess.Popen([sys.executable, "-m", *command])
     try:
@@ -62,10 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     finally:
         for child in psutil.Process().children(recursive=True):
-            child.terminate()  # Kedro-Viz's own child would go on
+            child.terminate()  # else Kedro-Viz's own child would go on
 
 
-def _mlflow(env: str | None) -> tuple[str, str]:
+def _find_mlflow(env: str | None) -> tuple[str, str]:
     """Return the address of the project's store, and the path of the list of runs on MLflow's page."""
     from kedro.framework.session import KedroSession
     from kedro.framework.startup import bootstrap_project
