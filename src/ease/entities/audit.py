@@ -23,7 +23,7 @@ SAME_PAGE = "same_page"
 SAME_TYPE = "same_type"
 """Grade of a distractor whose item shares a type with the pair's item"""
 
-AUDIT_COLUMNS = ("subset", "pair_id", "side", "grade", "kind", "entity", *SENTENCE_KEY, "text")
+AUDIT_TABLE_COLUMNS = ("subset", "pair_id", "side", "grade", "kind", "entity", *SENTENCE_KEY, "text")
 
 _POOL = 10
 """Items considered, as a multiple of `max_pairs`"""
@@ -157,7 +157,7 @@ def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     sentence of its language has the same entities, counting the item.
 
     Returns:
-        Two rows a pair, with the columns of `AUDIT_COLUMNS` except grade, as `add_distractors` describes them.
+        Two rows a pair, with the columns of `AUDIT_TABLE_COLUMNS` except grade, as `add_distractors` describes them.
     """
     fitting = candidates.filter(candidates.fits)
     # The first sentences of two articles need not have the same links: all of them get the empty set.
@@ -219,7 +219,7 @@ def add_distractors(answers: ir.Table, candidates: ir.Table, entity_types: ir.Ta
         SAME_PAGE: _same_page_distractors(answers, candidates, options),
         SAME_TYPE: _same_type_distractors(answers, entity_types, options),
     }
-    graded = (part.mutate(grade=ibis.literal(grade)).select(*AUDIT_COLUMNS) for grade, part in parts.items())
+    graded = (part.mutate(grade=ibis.literal(grade)).select(*AUDIT_TABLE_COLUMNS) for grade, part in parts.items())
     order = ["subset", "pair_id", "side", "grade", "page_id", "sentence_index"]
     return ibis.union(*graded).order_by(order)
 

@@ -21,7 +21,7 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel
 from ease.reporting.score_summaries import main_figures
 
-TEST_SPLIT = "test"
+MTEB_SPLIT = "test"
 """Split in result files: MTEB's own for the subsets that it has, and that of the subsets that it lacks"""
 UNKNOWN_REVISION = "no_revision_available"
 """MTEB's name for an unknown revision of a model"""
@@ -100,7 +100,7 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
                 "dataset_revision": subset["revision"],
                 "task_name": name,
                 "mteb_version": None,
-                "scores": {TEST_SPLIT: []},
+                "scores": {MTEB_SPLIT: []},
                 "evaluation_time": None,
                 "kg_co2_emissions": None,
             }
@@ -113,7 +113,7 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
         }
         if pd.notna(row["low"]):
             entry["interval_95"] = [row["low"] / 100, row["high"] / 100]
-        results[name]["scores"][TEST_SPLIT].append(entry)
+        results[name]["scores"][MTEB_SPLIT].append(entry)
     return results
 
 
@@ -174,7 +174,7 @@ def _card_result(row: Mapping[str, Any]) -> Any:
         dataset_type=data_set["dataset"],
         dataset_name=f"{data_set['task']} {subset}",
         dataset_config=data_set["subset"],
-        dataset_split=TEST_SPLIT,
+        dataset_split=MTEB_SPLIT,
         dataset_revision=data_set["revision"],
         metric_type=row["metric"],
         metric_name=row["metric"].replace("_", " "),

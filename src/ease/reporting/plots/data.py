@@ -15,8 +15,8 @@ from ease.reporting.plots.style import (
     AMOUNT_STYLES,
     OTHER_STYLES,
     Style,
+    bar_fill,
     empty_figure,
-    fill,
     finish,
     method_label,
     method_styles,
@@ -134,7 +134,7 @@ def _add_amounts(
 def _bar(rows: pd.DataFrame, values: pd.Series, label: str, style: Style, unit: str = "", **options: Any) -> go.Bar:
     hover = f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>".replace("  ", " ")
     place = {"y": rows["language"], "x": values, "orientation": "h"}
-    return go.Bar(**place, name=label, marker=fill(style), hovertemplate=hover, **options)
+    return go.Bar(**place, name=label, marker=bar_fill(style), hovertemplate=hover, **options)
 
 
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
@@ -239,7 +239,7 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
             centres = ((edges[:-1] + edges[1:]) / 2)[bins].round(4)
             shares = (counts / counts.sum())[bins]
             text = {"name": f"{kind} pairs", "legendgroup": kind}
-            look = {"width": 2 / COSINE_BINS, "marker": fill(style), "opacity": 0.6, "showlegend": index == 0}
+            look = {"width": 2 / COSINE_BINS, "marker": bar_fill(style), "opacity": 0.6, "showlegend": index == 0}
             figure.add_bar(x=centres, y=shares, **text, **look, **place)
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title_text="cosine", showticklabels=True)

@@ -58,7 +58,7 @@ BAR_GAP = 10
 PANEL_GAP = 60
 
 
-def fill(style: Style) -> dict[str, Any]:
+def bar_fill(style: Style) -> dict[str, Any]:
     """Return the marker of bars: the colour, with light lines of the pattern over it."""
     lines = {"shape": style.pattern, "size": 6, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)"}
     return {"color": style.colour, "pattern": lines, "line_width": 0}
@@ -144,7 +144,7 @@ def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) ->
     low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
     place = {"y": rows["column"], "orientation": "h", "offsetgroup": label, "legendgroup": label}
     hover = f"{label}, %{{y}}: %{{x:.1f}} points<extra></extra>"
-    bars = go.Bar(x=value, name=label, marker=fill(style), hovertemplate=hover, **place)
+    bars = go.Bar(x=value, name=label, marker=bar_fill(style), hovertemplate=hover, **place)
     if low.notna().any():
         limits = {"array": high - value, "arrayminus": value - low, "symmetric": False}
         bars.error_x = {"type": "data", **limits, "thickness": 1, "width": 3, "color": TEXT_COLOUR}
