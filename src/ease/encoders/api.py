@@ -38,12 +38,17 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
     published = {row["name"]: row["repository"] for row in read_json(PUBLISHED) or ()}
     if setting in published:
         return load_encoder(published[setting])
-    configured = read_globals(Path(project)) if (Path(project) / GLOBALS).is_file() else {}
-    models = Path(project) / str(configured.get("data", "data")) / MODELS
+    data_folder = "data"
+    if (Path(project) / GLOBALS).is_file():
+        data_folder = str(read_globals(Path(project)).get("data", data_folder))
+    models = Path(project) / data_folder / MODELS
     if versions := saved_encoders(models, setting, method):
         return load_encoder(str(versions[-1]))
-    known = ["/".join(names) for names in trained_methods(models)] + list(published)
+    names = ["/".join(parts) for parts in trained_methods(models)] + list(published)
+    hint = "train one, or give the `project` that did."
+    if names:
+        hint = suggest(f"{setting}/{method}", names)
     raise EaseError(
         f"No encoder of the setting {setting!r} and the method {method!r} in {models}, and no such published model: "
-        + (suggest(f"{setting}/{method}", known) if known else "train one, or give the `project` that did.")
+        f"{hint}"
     )

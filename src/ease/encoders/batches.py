@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -43,29 +43,41 @@ def make_batches(encoder: SentenceTransformer, sentences: list[str], size: int |
     A batch has `size` sentences; None: as many as have `TOKENS` tokens by the encoder's tokenizer. Without a fast
     tokenizer, lengths are in characters.
     """
-    tokenizer, longest = getattr(encoder, "tokenizer", None), encoder.max_seq_length
-    counts: list[int] = []
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        size, counts = size or CPU_SENTENCES, list(map(len, sentences))
+    tokenizer = getattr(encoder, "tokenizer", None)
+    if isinstance(tokenizer, PreTrainedTokenizerFast):
+        lengths = _count_tokens(tokenizer, sentences, encoder.max_seq_length)
     else:
-        for start in range(0, len(sentences), COUNTED):
-            found = tokenizer(
-                sentences[start : start + COUNTED],
-                truncation=bool(longest),
-                max_length=longest or None,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,
-            )
-            counts += map(len, found["input_ids"])
-    lengths = np.array(counts, dtype=np.int64)
+        # The number of tokens is unknown, so that only a number of sentences can bound a batch.
+        size = size or CPU_SENTENCES
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable")
-    batches, start = [], 0
+    batches = []
+    start = 0
     while start < len(order):
-        end = start + (size or max(1, TOKENS // max(1, int(lengths[order[start]]))))
+        # Sorted by length, the first sentence of a batch is its longest, to which the others are padded.
+        longest = max(1, int(lengths[order[start]]))
+        end = start + (size or max(1, TOKENS // longest))
         batches.append(order[start:end])
         start = end
     return batches
+
+
+def _count_tokens(
+    tokenizer: PreTrainedTokenizerFast, sentences: list[str], max_length: int | None
+) -> NDArray[np.int64]:
+    """Return the number of tokens of each sentence, after truncation."""
+    counts: list[int] = []
+    for start in range(0, len(sentences), COUNTED):
+        encoded = tokenizer(
+            sentences[start : start + COUNTED],
+            truncation=bool(max_length),
+            max_length=max_length or None,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+        counts += map(len, encoded["input_ids"])
+    return np.array(counts, dtype=np.int64)
 
 
 def encode_batches(
@@ -75,8 +87,10 @@ def encode_batches(
 
     They do not depend on the number of threads.
     """
-    single = encoder.dtype == torch.float32
-    with onednn_products(encoder) if single and has_onednn() and not is_compiled(encoder) else nullcontext():
+    products: AbstractContextManager[None] = nullcontext()
+    if encoder.dtype == torch.float32 and has_onednn() and not is_compiled(encoder):
+        products = onednn_products(encoder)
+    with products:
         if len(batches) < 2 or not can_share(encoder):
             yield from (encode(batch).numpy() for batch in batches)
             return
@@ -85,7 +99,7 @@ def encode_batches(
         try:
             # The first batch sets the tokenizer's padding, which must not change while other threads use it.
             yield pool.submit(encode, batches[0]).result().numpy()
-            yield from (found.numpy() for found in pool.map(encode, batches[1:]))
+            yield from (embeddings.numpy() for embeddings in pool.map(encode, batches[1:]))
         finally:
             pool.shutdown(cancel_futures=True)
             # New threads start with the number that any thread set last.
@@ -113,6 +127,7 @@ def in_smaller_batches(
         except RuntimeError as error:
             if size == 1 or not is_full_memory(error):
                 raise
+        # Outside of the handler: its error holds the frames, and with them the memory, of the failed attempt.
         logger.info("A batch of %d sentences does not fit in memory: encoding in halves.", size)
         fitting.append(-(-size // 2) * width(batch))
         return encode_parts(batch)

@@ -26,7 +26,10 @@ HUB_TIMEOUT = 5.0
 HUB_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")
 """Form of names on the Hugging Face hub"""
 
-MODULES, CONFIG = "modules.json", "config.json"
+MODULES = "modules.json"
+"""List of an encoder's modules, which sentence-transformers saves"""
+CONFIG = "config.json"
+"""Configuration of a transformer"""
 WEIGHTS = tuple(name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json"))
 
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
@@ -92,27 +95,30 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
 
     def ask() -> None:
         try:
-            found = model_info(name, revision=revision, timeout=HUB_TIMEOUT)
-            if found.gated:
+            model = model_info(name, revision=revision, timeout=HUB_TIMEOUT)
+            if model.gated:
                 auth_check(name)
-            answers.append(found)
+            answers.append(model)
         except Exception as error:  # raised below
             answers.append(error)
 
     # A thread: the timeout of a request counts for each address of the hub, and not for looking up its name.
-    asking, hub = Thread(target=ask, daemon=True), constants.ENDPOINT
-    asking.start()
-    asking.join(HUB_TIMEOUT)
-    answer = answers[0] if answers else TimeoutError(f"no answer in {HUB_TIMEOUT:g} s")
+    request = Thread(target=ask, daemon=True)
+    request.start()
+    request.join(HUB_TIMEOUT)
+    answer: Any = TimeoutError(f"no answer in {HUB_TIMEOUT:g} s")
+    if answers:
+        answer = answers[0]
     if not isinstance(answer, Exception):
         return {file.rfilename for file in answer.siblings or ()}
-    said = _first_line(answer)
+    hub = constants.ENDPOINT
+    message = _first_line(answer)
     causes: dict[type[Exception], str] = {
         GatedRepoError: f"access to it is restricted: accept its conditions at {hub}/{name}, and set HF_TOKEN",
         RevisionNotFoundError: f"the hub at {hub} has no revision {revision!r} of it",
         RepositoryNotFoundError: f"the hub at {hub} has no such model or a private one: check the name or set HF_TOKEN",
-        HFValidationError: said,
-        Exception: f"the hub at {hub} cannot be reached ({said})",
+        HFValidationError: message,
+        Exception: f"the hub at {hub} cannot be reached ({message})",
     }
     cause = next(text for kind, text in causes.items() if isinstance(answer, kind))
     raise ValueError(cause) from answer
@@ -136,8 +142,12 @@ def place_of(name: str, revision: str | None = None) -> str:
 
 def commit_of(name: str, revision: str | None = None) -> str | None:
     """Return the commit of a model in the hub's cache; None for a folder, or if the model is not there."""
-    folder = None if Path(name).exists() else _local_folder(name, revision)
-    return None if folder is None else folder.name
+    if Path(name).exists():
+        return None
+    folder = _local_folder(name, revision)
+    if folder is None:
+        return None
+    return folder.name
 
 
 def _local_folder(name: str, revision: str | None = None) -> Path | None:
@@ -149,8 +159,11 @@ def _local_folder(name: str, revision: str | None = None) -> Path | None:
     if not HUB_NAME.fullmatch(name):
         return None
     # A model of word vectors has no config.json, one of transformers no modules.json.
-    found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
-    return next((Path(path).parent for path in found if isinstance(path, str)), None)
+    for file in (CONFIG, MODULES):
+        path = try_to_load_from_cache(name, file, revision=revision)
+        if isinstance(path, str):
+            return Path(path).parent
+    return None
 
 
 def _transformer_folder(folder: Path) -> Path | None:
@@ -158,7 +171,9 @@ def _transformer_folder(folder: Path) -> Path | None:
     if not (folder / MODULES).is_file():
         return folder
     first = json.loads((folder / MODULES).read_text(encoding="utf-8"))[0]
-    return folder / first["path"] if first["type"].endswith("Transformer") else None
+    if not first["type"].endswith("Transformer"):
+        return None
+    return folder / first["path"]
 
 
 def _has_weights(folder: Path) -> bool:
@@ -193,9 +208,10 @@ def _check_files(name: str) -> None:
     folder = _local_folder(name)
     if folder is None and not HUB_NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name}")
+    # The hub's cache may hold a configuration without weights.
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _has_weights(folder)):
-        listed = ask_hub(name)
-        if MODULES not in listed and not (CONFIG in listed and listed & set(WEIGHTS)):
+        files = ask_hub(name)
+        if MODULES not in files and not (CONFIG in files and files & set(WEIGHTS)):
             raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}")
         return
     transformer = _transformer_folder(folder)
@@ -216,7 +232,9 @@ def _check_files(name: str) -> None:
 def check_saved(name: str, revision: str | None = None) -> None:
     """Check that an encoder on this machine has all weights of its configuration; missing ones would be random."""
     folder = _local_folder(name, revision)
-    transformer = None if folder is None else _transformer_folder(folder)
+    if folder is None:
+        return
+    transformer = _transformer_folder(folder)
     if transformer is not None and _has_weights(transformer):
         _check_weights(transformer)
 
@@ -239,9 +257,12 @@ def _check_weights(transformer: Path) -> Any:
         logging.set_verbosity(level)
     missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
+    if missing:
+        fault = f"lack `{missing[0]}`"
+    elif further:
+        fault = f"have `{further[0]}` too much"
     if missing or further:
-        found = f"lack `{missing[0]}`" if missing else f"have `{further[0]}` too much"
-        raise ValueError(f"the weights in {transformer} {found} by its {CONFIG}: get both files from one place")
+        raise ValueError(f"the weights in {transformer} {fault} by its {CONFIG}: get both files from one place")
     return model.config
 
 
@@ -277,8 +298,8 @@ def base_model_of(name: str) -> str | None:
     A folder is named by its place in the hub's cache, its configuration, or the `base_model` of its card.
     """
     place = Path(name)
-    if not place.exists():
-        return name if HUB_NAME.fullmatch(name) else None  # `random:` is no hub name
+    if not place.exists() and HUB_NAME.fullmatch(name):  # `random:` is no hub name
+        return name
     if not place.is_dir():
         return None
     return _cached_name(place) or next(iter(_declared_bases(place)), None)
@@ -326,18 +347,25 @@ def start_of(name: str) -> str:
     """Return a description of a training's start encoder; a folder appears without its path."""
     if name.startswith(RANDOM):
         return "random weights"
-    place, base = Path(name), base_model_of(name)
+    place = Path(name)
+    base = base_model_of(name)
     if not place.exists() or any(map(_CACHED.fullmatch, place.parts)):
         return f"`{base or name}`"
     folder = f"`{place.resolve().name}`"
-    return f"{folder}, based on `{base}`" if base else folder
+    if base is None:
+        return folder
+    return f"{folder}, based on `{base}`"
 
 
 def configuration_of(name: str) -> dict[str, Any]:
     """Return the transformer's configuration; empty if it is neither in a folder nor in the hub's cache."""
     folder = _local_folder(name)
-    config = None if folder is None else read_json(folder / CONFIG)
-    return config if isinstance(config, dict) else {}
+    if folder is None:
+        return {}
+    config = read_json(folder / CONFIG)
+    if not isinstance(config, dict):
+        return {}
+    return config
 
 
 def is_sentence_encoder(name: str) -> bool:

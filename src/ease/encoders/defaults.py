@@ -60,15 +60,15 @@ class Completed(NamedTuple):
 
     options: dict[str, Any]
     training: dict[str, Any]
-    used: dict[str, Any]
-    """The defaults that were used, by dotted names such as `training.learning_rate`"""
+    defaults: dict[str, Any]
+    """The defaults that took effect, by dotted names such as `training.learning_rate`"""
     places: dict[str, str]
     """Where each of them comes from"""
 
     def log(self, method: str, encoder: str) -> None:
-        """Log the defaults that were used, and their places."""
-        if self.used:
-            values = ", ".join(f"{name} {value}" for name, value in sorted(self.used.items()))
+        """Log the defaults that took effect, and their places."""
+        if self.defaults:
+            values = ", ".join(f"{name} {value}" for name, value in sorted(self.defaults.items()))
             places = ", ".join(dict.fromkeys(self.places.values()))
             logger.info("%s on %s, defaults from %s: %s", method, last_part(encoder), places, values)
 
@@ -92,17 +92,18 @@ def complete_parameters(
     """
     completed = Completed(dict(options), dict(training), {}, {})
     for level in defaults(encoder, method, rows):
-        used = {
+        filled = {
             "options": _fill(completed.options, level.options),
             "training": _fill(completed.training, level.training),
         }
-        completed.used.update(dotted(used))
-        completed.places.update(dict.fromkeys(dotted(used), level.place))
-    known = recognise(encoder)
+        completed.defaults.update(dotted(filled))
+        completed.places.update(dict.fromkeys(dotted(filled), level.place))
+    published = recognise(encoder)
     lora = completed.training.get("lora")
-    if known is not None and isinstance(lora, Mapping) and not lora.get("targets"):
-        completed.training["lora"] = {**lora, "targets": known.lora_targets}
-        completed.places["training.lora.targets"] = known.file
+    # Not a default like the others: the layers to adapt alone do not switch LoRA on.
+    if published is not None and isinstance(lora, Mapping) and not lora.get("targets"):
+        completed.training["lora"] = {**lora, "targets": published.lora_targets}
+        completed.places["training.lora.targets"] = published.file
     return completed
 
 
@@ -112,36 +113,39 @@ def defaults(encoder: str, method: str, rows: EncoderDefaults | None = None) -> 
     own_row = rows.row_name(encoder)
     if own_row is not None:
         yield from _levels(f"encoders.{own_row}", rows.root[own_row], method)
-    known = recognise(encoder)
-    if known is not None:
-        yield from _levels(known.file, known, method)
-    kind = RANDOM_KIND if encoder.startswith(RANDOM) else PRETRAINED_KIND
+    published = recognise(encoder)
+    if published is not None:
+        yield from _levels(published.file, published, method)
+    kind = PRETRAINED_KIND
+    if encoder.startswith(RANDOM):
+        kind = RANDOM_KIND
     yield from _levels(f"encoders.{kind}", rows.root[kind], method)
 
 
 def _levels(place: str, row: EncoderRow | KnownEncoder, method: str) -> Iterator[Level]:
-    own = row.methods.get(method)
-    if own is not None:
-        yield Level(f"{place}, methods.{method}", own.options, own.training)
+    of_method = row.methods.get(method)
+    if of_method is not None:
+        yield Level(f"{place}, methods.{method}", of_method.options, of_method.training)
     yield Level(place, {}, row.training)
 
 
 def _fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace nulls in `values` and in its mappings, in place, by defaults; return the defaults that were used."""
+    """Replace nulls in `values` and in its mappings, in place, by defaults; return the defaults that took effect."""
+    # A number of steps overrides epochs: a default of one would win over the user's value of the other.
     has_duration = any(values.get(name) is not None for name in DURATION)
-    used = {}
+    filled = {}
     for name, default in defaults.items():
         value = values.get(name)
         if isinstance(default, Mapping) and isinstance(value, Mapping):
             inner = dict(value)
-            inner_used = _fill(inner, default)
-            if inner_used:
+            inner_filled = _fill(inner, default)
+            if inner_filled:
                 values[name] = inner
-                used[name] = inner_used
+                filled[name] = inner_filled
         elif value is None and default is not None and not (has_duration and name in DURATION):
             values[name] = default
-            used[name] = default
-    return used
+            filled[name] = default
+    return filled
 
 
 @cache

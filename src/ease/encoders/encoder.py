@@ -70,6 +70,7 @@ def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = Non
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         transformer = Transformer(str(folder))
+    # Otherwise the temporary folder would be saved as the place that the weights come from.
     transformer.model.config.name_or_path = transformer.model.name_or_path = RANDOM
     encoder = SentenceTransformer(modules=[transformer, Pooling(sizes.hidden_size, "mean")], device="cpu")
     set_pooling(encoder, options.pooling or "mean", options.seed)
@@ -114,27 +115,28 @@ def load_encoder(
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
-    known = recognise(name)
-    if known is not None:
-        _add_prompts(encoder, name, known)
-        if not is_sentence_encoder(name) and not known.dense:
-            set_pooling(encoder, known.pooling)
-            if known.normalize:
+    published = recognise(name)
+    if published is not None:
+        _add_prompts(encoder, name, published)
+        # An encoder that was saved with its modules keeps them. Weights of Dense layers are in no file of the project.
+        if not is_sentence_encoder(name) and not published.dense:
+            set_pooling(encoder, published.pooling)
+            if published.normalize:
                 encoder.append(Normalize())
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
 
 
-def _add_prompts(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
+def _add_prompts(encoder: SentenceTransformer, name: str, published: KnownEncoder) -> None:
     """Add the prompts of a published encoder's file to those that the encoder was saved with, which take precedence."""
     # sentence-transformers saves empty prompts for queries and documents with every encoder.
     saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
-    encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
-    if encoder.default_prompt_name is None and known.default_prompt is not None:
-        encoder.default_prompt_name = known.default_prompt
-        prompt = encoder.prompts[known.default_prompt]
-        logger.info("%s has the prompt %r before each sentence, by %s", last_part(name), prompt, known.file)
+    encoder.prompts = {**encoder.prompts, **published.prompts, **saved}
+    if encoder.default_prompt_name is None and published.default_prompt is not None:
+        encoder.default_prompt_name = published.default_prompt
+        prompt = encoder.prompts[published.default_prompt]
+        logger.info("%s has the prompt %r before each sentence, by %s", last_part(name), prompt, published.file)
 
 
 def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> SentenceTransformer:
@@ -142,12 +144,15 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
     try:
         place = place_of(name, revision)
         commit = commit_of(name, revision) or revision
+        model_options = None
+        if dtype is not None:
+            model_options = {"dtype": dtype}
         # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
         with no_progress_bars(), seeded(0):
-            loaded = SentenceTransformer(
-                place, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
-            )
-        encoder = loaded if dtype is None else loaded.to(dtype)
+            encoder = SentenceTransformer(place, device="cpu", revision=commit, model_kwargs=model_options)
+        if dtype is not None:
+            # The option is the transformer's alone; later modules are converted here.
+            encoder = encoder.to(dtype)
         check_saved(name, commit)
         first = encoder[0]
         if isinstance(first, Transformer):
@@ -195,22 +200,22 @@ def embedding_dimension(encoder: SentenceTransformer) -> int:
 
 def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
     """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given."""
-    encoder = load_encoder(
-        name,
-        options.pooling,
-        stop_words=options.stop_words,
-        revision=options.revision,
-        dtype=DTYPES[options.precision] if options.precision else None,
-    )
+    dtype = None
+    if options.precision is not None:
+        dtype = DTYPES[options.precision]
+    encoder = load_encoder(name, options.pooling, stop_words=options.stop_words, revision=options.revision, dtype=dtype)
     if options.normalize is not None:
         _replace_modules(encoder, [module for module in encoder if not isinstance(module, Normalize)])
         if options.normalize:
             encoder.append(Normalize())
     if options.dimension is not None:
+        # The encoder may have been saved truncated; its dimension is reported as that of the truncated embeddings.
         encoder.truncate_dim = None
-        own = embedding_dimension(encoder)
-        if options.dimension > own:
-            raise EaseError(f"{name} has {own} dimensions: set `dimension` to at most {own}, not {options.dimension}.")
+        full = embedding_dimension(encoder)
+        if options.dimension > full:
+            raise EaseError(
+                f"{name} has {full} dimensions: set `dimension` to at most {full}, not {options.dimension}."
+            )
         encoder.truncate_dim = options.dimension
     if options.max_length is not None:
         _shorten(encoder, name, options.max_length)
@@ -229,8 +234,10 @@ def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
     if not isinstance(transformer, Transformer):
         raise EaseError(f"{name} accepts texts of any length: remove `max_length`.")
     config = transformer.model.config
-    # RoBERTa numbers positions from its padding token's on.
-    offset = 1 + config.pad_token_id if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    offset = 0
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        # RoBERTa numbers positions from its padding token's on.
+        offset = 1 + config.pad_token_id
     most = (getattr(config, "max_position_embeddings", None) or math.inf) - offset
     if length > most:
         raise EaseError(f"{name} accepts at most {most} tokens: set `max_length` to that or less, not {length}.")
@@ -239,16 +246,36 @@ def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
 
 def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | None = None) -> dict[str, Any]:
     """Return how an encoder embeds texts, to be saved with its scores; the revision of a hub's model is its commit."""
-    pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
-    modes = None if pooling is None else pooling.pooling_mode
-    precisions = {dtype: precision for precision, dtype in DTYPES.items()}
-    dtype = next((weight.dtype for weight in encoder.parameters()), None)
-    length = encoder.max_seq_length  # None or infinite without a limit
     return {
         "revision": commit_of(name, revision),
-        "used_pooling": modes if modes is None or isinstance(modes, str) else "+".join(modes),
+        "used_pooling": _describe_pooling(encoder),
         "normalized": any(isinstance(module, Normalize) for module in encoder),
         "embedding_dimension": embedding_dimension(encoder),
-        "precision": None if dtype is None else precisions.get(dtype, str(dtype)),
-        "max_length": None if length is None or math.isinf(length) else int(length),
+        "precision": _describe_precision(encoder),
+        "max_length": _length_limit(encoder),
     }
+
+
+def _describe_pooling(encoder: SentenceTransformer) -> str | None:
+    pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
+    if pooling is None:
+        return None
+    if isinstance(pooling.pooling_mode, str):
+        return pooling.pooling_mode
+    return "+".join(pooling.pooling_mode)
+
+
+def _describe_precision(encoder: SentenceTransformer) -> str | None:
+    first_weight = next(encoder.parameters(), None)
+    if first_weight is None:
+        return None
+    precisions = {dtype: precision for precision, dtype in DTYPES.items()}
+    return precisions.get(first_weight.dtype, str(first_weight.dtype))
+
+
+def _length_limit(encoder: SentenceTransformer) -> int | None:
+    length = encoder.max_seq_length
+    # Word vectors have no limit, which some encoders give as infinity.
+    if length is None or math.isinf(length):
+        return None
+    return int(length)

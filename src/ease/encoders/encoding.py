@@ -63,12 +63,21 @@ class Encoding:
         """Encode each distinct sentence once, and those in the cache not at all."""
         places = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
         distinct = list(places)
-        keys = self._keys(distinct)
         embeddings = np.empty((len(distinct), embedding_dimension(self.encoder)), dtype=np.float32)
-        known = np.zeros(len(distinct), dtype=bool)
-        for position, vector in self.cache.read(keys) if self.cache else ():
-            embeddings[position], known[position] = vector, True
-        missing = np.flatnonzero(~known)
+        self._fill(distinct, embeddings)
+        if len(distinct) == len(sentences):
+            return embeddings
+        return embeddings[[places[sentence] for sentence in sentences]]
+
+    def _fill(self, sentences: list[str], embeddings: np.ndarray) -> None:
+        """Fill rows of embeddings, (n, dimension), with those of n distinct sentences; cache what is encoded."""
+        keys = self._keys(sentences)
+        is_cached = np.zeros(len(sentences), dtype=bool)
+        if self.cache is not None:
+            for position, vector in self.cache.read(keys):
+                embeddings[position] = vector
+                is_cached[position] = True
+        missing = np.flatnonzero(~is_cached)
         unwritten: list[NDArray[np.int64]] = []
 
         def write(least: int) -> None:
@@ -79,15 +88,15 @@ class Encoding:
 
         with (
             tqdm(total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None) as bar,
-            closing(self._encode([distinct[row] for row in missing])) as found,
+            closing(self._encode([sentences[row] for row in missing])) as encoded,
         ):
-            for rows, vectors in found:
+            for rows, vectors in encoded:
                 embeddings[missing[rows]] = vectors
                 bar.update(len(rows))
                 unwritten.append(missing[rows])
+                # Some at a time: an interrupted encoding goes on from there, and a transaction each would be slow.
                 write(UNIT)
         write(1)
-        return embeddings if len(distinct) == len(sentences) else embeddings[[places[s] for s in sentences]]
 
     def for_task(self, task: str, kind: str) -> Encoding:
         """Return the function for the texts of a task."""
@@ -111,8 +120,12 @@ class Encoding:
 
     def _encode(self, sentences: list[str]) -> Generator[tuple[NDArray[np.int64], np.ndarray]]:
         """Yield rows with their embeddings, the longest first, so that memory errors occur early."""
-        model, prompt = self.computing, self.prompt
-        role: dict[str, Any] = {"task": ROLES[self.use.role][0]} if self.use.role else {}
+        model = self.computing
+        prompt = self.prompt
+        role: dict[str, Any] = {}
+        if self.use.role is not None:
+            # By which a router, as of an asymmetric encoder, chooses its modules.
+            role["task"] = ROLES[self.use.role][0]
         static = is_static(self.encoder) and not prompt and self.encoder.dtype == torch.float32
         on_gpu = has_own_memory(model.device)
         if not sentences:
@@ -126,7 +139,7 @@ class Encoding:
 
         @in_smaller_batches
         def encode(texts: Sequence[str]) -> Tensor:
-            found = model.encode(
+            embeddings = model.encode(
                 list(texts),
                 prompt=prompt,
                 batch_size=len(texts),
@@ -134,7 +147,7 @@ class Encoding:
                 convert_to_tensor=True,
                 **role,
             )
-            return _single(model, found)
+            return _single(model, embeddings)
 
         def encode_unit(texts: list[str]) -> Tensor:
             size = self.batch_size or GPU_SENTENCES
@@ -145,21 +158,27 @@ class Encoding:
             _products(self.precision, model.device),
         ):
             if static:
-                found = (encode_static(self.encoder, texts) for texts in batches)
+                encoded = (encode_static(self.encoder, texts) for texts in batches)
             elif not on_gpu:
-                found = encode_batches(model, encode, batches)
+                encoded = encode_batches(model, encode, batches)
             elif (ids := TokenBatches(model, self.batch_size, prompt, role)).agrees(batches[0]):
-                found = copied(_single(model, unit) for unit in encode_by_ids(ids, batches))
+                encoded = copied(_single(model, unit) for unit in encode_by_ids(ids, batches))
             else:
-                found = copied(map(encode_unit, batches))
-            with closing(found):
-                yield from zip(rows, found, strict=True)
+                encoded = copied(map(encode_unit, batches))
+            # Closed also if the caller stops early, so that threads end.
+            with closing(encoded):
+                yield from zip(rows, encoded, strict=True)
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return the cache's keys: the role if a router reads it, the prompt, the sentence, joined by NUL."""
-        routed = self.use.role and any(isinstance(module, Router) for module in self.encoder)
-        before = [*filter(None, [self.use.role if routed else None, self.prompt])]
-        return ["\0".join([*before, sentence]) for sentence in sentences] if before else sentences
+        prefixes: list[str] = []
+        if self.use.role and any(isinstance(module, Router) for module in self.encoder):
+            prefixes.append(self.use.role)
+        if self.prompt:
+            prefixes.append(self.prompt)
+        if not prefixes:
+            return sentences
+        return ["\0".join([*prefixes, sentence]) for sentence in sentences]
 
 
 def has_own_memory(device: torch.device) -> bool:
@@ -187,19 +206,24 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
     """
     if precision != "bf16" or is_static(model):
         return model
-    kept: dict[int, Any] = {id(model.tokenizer): model.tokenizer}
+    # What `deepcopy` finds in its memo, it does not copy: the weights in single precision never exist twice.
+    memo: dict[int, Any] = {id(model.tokenizer): model.tokenizer}
     for tensor in model.state_dict(keep_vars=True).values():
         if tensor.is_floating_point():
             half = tensor.detach().to(torch.bfloat16)
-            kept[id(tensor)] = nn.Parameter(half, requires_grad=False) if isinstance(tensor, nn.Parameter) else half
-    return copy.deepcopy(model, kept)
+            if isinstance(tensor, nn.Parameter):
+                half = nn.Parameter(half, requires_grad=False)
+            memo[id(tensor)] = half
+    return copy.deepcopy(model, memo)
 
 
-def _single(model: SentenceTransformer, found: Tensor) -> Tensor:
+def _single(model: SentenceTransformer, embeddings: Tensor) -> Tensor:
     """Return embeddings in single precision, normalised again if truncation or bf16 changed the length 1."""
-    found = found.float()
-    rounded = model.truncate_dim is not None or model.dtype != torch.float32
-    return functional.normalize(found) if rounded and isinstance(model[-1], Normalize) else found
+    embeddings = embeddings.float()
+    is_rounded = model.truncate_dim is not None or model.dtype != torch.float32
+    if is_rounded and isinstance(model[-1], Normalize):
+        return functional.normalize(embeddings)
+    return embeddings
 
 
 def encode_with(
@@ -216,9 +240,11 @@ def encode_with(
         name: Title of the progress bar.
         source: Folder or hub name of an encoder in memory; recorded beside the cache.
     """
-    options, cache = options or EncodingOptions(), None
+    options = options or EncodingOptions()
     if not isinstance(encoder, SentenceTransformer):
-        source, encoder = encoder, place(load_encoder(str(encoder)))
+        source = encoder
+        encoder = place(load_encoder(str(encoder)))
+    cache = None
     if options.cache is not None:
         key = fingerprint(encoder, options.precision)
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS_VERSION}-{key}.sqlite")
@@ -232,32 +258,39 @@ def encode_stream(
     encoder: SentenceTransformer, sentences: Iterable[str], batch_size: int | None = None
 ) -> Iterator[np.ndarray]:
     """Yield the embeddings of a stream of sentences, (up to `UNIT`, dimension) at a time."""
-    encode, rest = encode_with(encoder, EncodingOptions(batch_size=batch_size)), iter(sentences)
-    while batch := list(islice(rest, UNIT)):
+    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
+    remaining = iter(sentences)
+    while batch := list(islice(remaining, UNIT)):
         yield encode(batch)
 
 
 def fingerprint(model: SentenceTransformer, precision: EncodingPrecision = "fp32") -> str:
     """Hash everything that embeddings depend on: weights, tokenizer, modules, prompts, device, libraries, code."""
     digest = hashlib.sha256()
-    # Such as the number of heads, without the place where the encoder was saved.
-    configuration = model[0].config.to_dict() if isinstance(model[0], Transformer) else {}
+    configuration = {}
+    if isinstance(model[0], Transformer):
+        # Such as the number of heads, without the place where the encoder was saved.
+        configuration = model[0].config.to_dict()
     for unrelated in ("_name_or_path", "transformers_version"):
         configuration.pop(unrelated, None)
-    about: dict[str, Any] = {
+    described: dict[str, Any] = {
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
         "configuration": configuration,
         "longest": model.max_seq_length,
         "prompts": [model.prompts, model.default_prompt_name],
-        **({} if model.truncate_dim is None else {"truncated": model.truncate_dim}),
         "device": model.device.type,
-        **({} if precision == "fp32" else {"precision": precision}),
-        **({"products": torch.get_float32_matmul_precision()} if model.device.type == "cuda" else {}),
         "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
         "code": EMBEDDINGS_VERSION,
         "tokenizer": _describe_tokenizer(model.tokenizer),
     }
-    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
+    # Absent by default, so that caches of encoders without them stay valid.
+    if model.truncate_dim is not None:
+        described["truncated"] = model.truncate_dim
+    if precision != "fp32":
+        described["precision"] = precision
+    if model.device.type == "cuda":
+        described["products"] = torch.get_float32_matmul_precision()
+    digest.update(json.dumps(described, sort_keys=True, default=str).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         # A tensor without dimensions cannot be viewed as bytes.
@@ -271,12 +304,13 @@ def _describe_tokenizer(tokenizer: object) -> list[Any]:
     if backend is not None:
         # Encoding sets padding and truncation by the model's maximum length, which is hashed separately.
         return [side, {**json.loads(backend.to_str()), "padding": None, "truncation": None}]
-    vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
-    listed = vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())
+    entries: Any = getattr(tokenizer, "get_vocab", dict)()
+    if not isinstance(entries, list):
+        entries = sorted(entries.items())
     # The representation of a tokenizer of transformers has its folder.
     if isinstance(tokenizer, PreTrainedTokenizerBase):
-        return [side, type(tokenizer).__name__, tokenizer.special_tokens_map, listed]
-    return [side, repr(tokenizer), listed]
+        return [side, type(tokenizer).__name__, tokenizer.special_tokens_map, entries]
+    return [side, repr(tokenizer), entries]
 
 
 STATIC_TEXTS = 1024
@@ -299,7 +333,7 @@ def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndar
 
     def encode(part: Sequence[str]) -> np.ndarray:
         encoded = module.tokenizer.encode_batch_fast(list(part), add_special_tokens=False)
-        ids = [one.ids for one in encoded]
+        ids = [text.ids for text in encoded]
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         tokens = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
         offsets = np.cumsum(lengths) - lengths
@@ -307,6 +341,7 @@ def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndar
             rows: np.ndarray = module.embedding(torch.from_numpy(tokens), torch.from_numpy(offsets)).numpy()
         return rows
 
+    # Neither the tokenizer nor torch holds Python's lock while it computes.
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         parts = (texts[start : start + STATIC_TEXTS] for start in range(0, len(texts), STATIC_TEXTS))
         return np.concatenate(list(pool.map(encode, parts)))
@@ -314,7 +349,9 @@ def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndar
 
 def place(encoder: SentenceTransformer) -> SentenceTransformer:
     """Move an encoder to the GPU where there is one; a static one stays on the CPU, where it encodes faster."""
-    return encoder if is_static(encoder) else encoder.to(best_device())
+    if is_static(encoder):
+        return encoder
+    return encoder.to(best_device())
 
 
 class EmbeddingCache:
@@ -331,10 +368,11 @@ class EmbeddingCache:
     def read(self, sentences: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the position and the embedding, (dimension,) float32, of each cached sentence."""
         with self._open() as database:
-            database.execute("CREATE TEMP TABLE wanted (position INTEGER, sentence BLOB)")
-            database.executemany("INSERT INTO wanted VALUES (?, ?)", enumerate(map(_key_of, sentences)))
-            found = database.execute("SELECT position, vector FROM wanted JOIN embeddings USING (sentence)")
-            for position, vector in found:
+            # A join reads any number of keys in one query; a query has a limited number of parameters.
+            database.execute("CREATE TEMP TABLE requests (position INTEGER, sentence BLOB)")
+            database.executemany("INSERT INTO requests VALUES (?, ?)", enumerate(map(_key_of, sentences)))
+            cached = database.execute("SELECT position, vector FROM requests JOIN embeddings USING (sentence)")
+            for position, vector in cached:
                 yield position, np.frombuffer(vector, dtype=np.float32)
 
     def write(self, sentences: Sequence[str], embeddings: np.ndarray) -> None:

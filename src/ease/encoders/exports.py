@@ -37,8 +37,15 @@ FILES: dict[Form, str] = {
 }
 """Files below the folder of the encoder; an OpenVINO model also has a `.bin` beside it."""
 FORMS = tuple(FILES)
-LEAST_COSINE = {form: 0.98 if "int8" in form else 0.9999 for form in FORMS}
+LEAST_COSINE: dict[Form, float] = {"onnx": 0.9999, "onnx_int8": 0.98, "openvino": 0.9999, "openvino_int8": 0.98}
 """Smallest cosine of a text's exported embedding to that of torch"""
+_LIBRARIES: dict[Form, tuple[str, ...]] = {
+    "onnx": ("onnx", "onnxscript", "onnxruntime"),
+    "onnx_int8": ("onnx", "onnxscript", "onnxruntime"),
+    # torch writes ONNX, which OpenVINO converts.
+    "openvino": ("onnx", "onnxscript", "openvino"),
+    "openvino_int8": ("onnx", "onnxscript", "openvino", "nncf"),
+}
 INPUTS = ("input_ids", "attention_mask")
 OUTPUT = "sentence_embedding"
 EXAMPLES = ("A sentence.", "Another sentence, which has more tokens than the first one.")
@@ -61,22 +68,18 @@ def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
     """Check that the libraries of the forms are installed, and that they can express an encoder."""
     if not forms:
         return
-    needed = ["onnx", "onnxscript"]
-    needed += ["onnxruntime"] if {"onnx", "onnx_int8"} & set(forms) else []
-    needed += ["openvino"] if {"openvino", "openvino_int8"} & set(forms) else []
-    needed += ["nncf"] if "openvino_int8" in forms else []
-    listed, remedy = ", ".join(forms), "set `forms` to []."
-    if missing := [name for name in needed if find_spec(name) is None]:
-        raise EaseError(f"The forms {listed} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`.")
+    libraries = [name for form in forms for name in _LIBRARIES[form]]
+    names = ", ".join(forms)
+    remedy = "set `forms` to []."
+    if missing := [name for name in dict.fromkeys(libraries) if find_spec(name) is None]:
+        raise EaseError(f"The forms {names} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`.")
     if not isinstance(encoder[0], Transformer):
         raise EaseError(
-            f"{listed}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are exported: "
+            f"{names}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are exported: "
             f"{remedy}"
         )
     if not all(getattr(module, "include_prompt", True) for module in encoder):
-        raise EaseError(
-            f"{listed}: the encoder's pooling skips the tokens of prompts, which an export cannot: {remedy}"
-        )
+        raise EaseError(f"{names}: the encoder's pooling skips the tokens of prompts, which an export cannot: {remedy}")
 
 
 def export_encoder(
@@ -99,6 +102,7 @@ def export_encoder(
     check_forms(encoder, forms)
     if not forms:
         return []
+    # Dropout would become a part of the model.
     encoder.eval()
     with _quiet(), temporary_folder() as scratch:
         source = scratch / "model.onnx"
@@ -109,11 +113,13 @@ def export_encoder(
     expected = encoder.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
     exported = []
     for form in forms:
-        file, least = folder / FILES[form], LEAST_COSINE[form]
-        found = load_exported(form, folder, encoder)(texts)
-        norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-        cosines = (found * expected).sum(axis=1) / np.maximum(norms, 1e-12)
+        file = folder / FILES[form]
+        least = LEAST_COSINE[form]
+        embeddings = load_exported(form, folder, encoder)(texts)
+        norms = np.linalg.norm(embeddings, axis=1) * np.linalg.norm(expected, axis=1)
+        cosines = (embeddings * expected).sum(axis=1) / np.maximum(norms, 1e-12)
         lowest = float(cosines.min())
+        # Not `<`, which is false for NaN.
         if not lowest >= least:
             raise EaseError(
                 f"{form}: the cosine to torch falls to {lowest:.4f}, below {least}: remove {form} from `forms`."
@@ -190,19 +196,20 @@ def load_exported(
 
     The encoder has the tokenizer, greatest length and default prompt. Texts of a batch have similar lengths.
     """
-    run, longest = _runtime(form, folder / FILES[form]), encoder.max_seq_length
+    run = _runtime(form, folder / FILES[form])
+    longest = encoder.max_seq_length
     prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         order = np.argsort([len(text) for text in texts], kind="stable")
-        found = []
+        parts = []
         for rows in np.split(order, range(batch_size, len(order), batch_size)):
             batch = [prompt + texts[row] for row in rows]
             tokens = encoder.tokenizer(
                 batch, padding=True, truncation=longest is not None, max_length=longest, return_tensors="np"
             )
-            found.append(run({name: tokens[name].astype(np.int64) for name in INPUTS}))
-        embeddings: np.ndarray = np.concatenate(found)[np.argsort(order)]
+            parts.append(run({name: tokens[name].astype(np.int64) for name in INPUTS}))
+        embeddings: np.ndarray = np.concatenate(parts)[np.argsort(order)]
         return embeddings
 
     return encode

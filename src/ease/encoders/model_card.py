@@ -76,30 +76,44 @@ def model_card(
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", method],
         "base_model": data.base_model,
     }
-    given = {name: value for name, value in fields.items() if value}
-    front = yaml.safe_dump(given, sort_keys=False, allow_unicode=True)
-    scores, start = scores or {}, start_scores or {}
-    columns = 3 if start else 2
-    points = [
-        (name, f"{value:.2f}", f"{start[name]:.2f}" if name in start else "")[:columns]
-        for name, value in scores.items()
-    ]
-    worse = ", ".join(f"`{name}`" for name, value in scores.items() if value < start.get(name, value))
-    warning = f"\n\n**Training lowered the model's score on {worse}.**" if worse else ""
-    named = [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()]
+    present = {name: value for name, value in fields.items() if value}
+    front = yaml.safe_dump(present, sort_keys=False, allow_unicode=True)
+    start = ""
+    if data.start:
+        start = f"Training started from {data.start}."
+    parameter_rows = [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()]
     sources = [(source.name, source.date or "", source.licence) for source in data.sources]
     sections = [
         f"# {data.name}",
         f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
-        f"Training started from {data.start}." if data.start else "",
+        start,
         embedding,
         _section("Use", USAGE),
         _section("Training data", _table(("data", "dump date", "licence"), sources)),
         _section("Languages", ", ".join(data.languages)),
-        _section("Development scores", _table(("score", "points", "before training")[:columns], points) + warning),
-        _section("Parameters", _table(("parameter", "value"), named)),
+        _section("Development scores", _development_scores(scores or {}, start_scores or {})),
+        _section("Parameters", _table(("parameter", "value"), parameter_rows)),
     ]
     return f"---\n{front}---\n\n" + "\n\n".join(filter(None, sections)) + "\n"
+
+
+def _development_scores(scores: Mapping[str, float], start_scores: Mapping[str, float]) -> str:
+    """Return a table of scores, beside those before the training if there are any, and a warning of lower ones."""
+    if not start_scores:
+        return _table(("score", "points"), [(name, f"{value:.2f}") for name, value in scores.items()])
+    rows = []
+    lower = []
+    for name, value in scores.items():
+        before = ""
+        if name in start_scores:
+            before = f"{start_scores[name]:.2f}"
+        if value < start_scores.get(name, value):
+            lower.append(f"`{name}`")
+        rows.append((name, f"{value:.2f}", before))
+    table = _table(("score", "points", "before training"), rows)
+    if not lower:
+        return table
+    return f"{table}\n\n**Training lowered the model's score on {', '.join(lower)}.**"
 
 
 def with_test_scores(card: str, scores: Mapping[str, float], dev_tasks: Sequence[str] = ()) -> str:
@@ -107,14 +121,20 @@ def with_test_scores(card: str, scores: Mapping[str, float], dev_tasks: Sequence
 
     A line below the scores names those of `dev_tasks` (`task` or `task:subset`), which chose the checkpoint.
     """
-    older = re.search(_section_pattern(TEST_SCORES), card)
-    kept = dict(re.findall(r"(?m)^\| (`.+`) +\| +(\S+) +\|$", older[0] if older else ""))
-    rows = sorted((kept | {f"`{name}`": f"{value:.2f}" for name, value in scores.items()}).items())
+    points: dict[str, str] = {}
+    section = re.search(_section_pattern(TEST_SCORES), card)
+    if section is not None:
+        # Scores of an earlier evaluation of other tasks stay.
+        points = dict(re.findall(r"(?m)^\| (`.+`) +\| +(\S+) +\|$", section[0]))
+    points |= {f"`{name}`": f"{value:.2f}" for name, value in scores.items()}
+    rows = sorted(points.items())
     if not rows:
         return card
     dev_scores = {reference.replace(":", "/") for reference in dev_tasks}
     chose = [name for name, _ in rows if {name.strip("`"), name.strip("`").partition("/")[0]} & dev_scores]
-    note = f"\n\nNot held out, since it chose the checkpoint: {', '.join(chose)}." if chose else ""
+    note = ""
+    if chose:
+        note = f"\n\nNot held out, since it chose the checkpoint: {', '.join(chose)}."
     return with_section(card, TEST_SCORES, _table(("score", "points"), rows) + note, before="Parameters")
 
 
@@ -125,7 +145,9 @@ def with_section(card: str, title: str, text: str, before: str | None = None) ->
     """
     place = _section_pattern(title)
     if not re.search(place, card):
-        place = rf"(?m)(?=^## {re.escape(before)}$)|\Z" if before else r"\Z"
+        place = r"\Z"
+        if before:
+            place = rf"(?m)(?=^## {re.escape(before)}$)|\Z"
     section = f"{_section(title, text.strip())}\n\n"
     return re.sub(place, lambda _: section, f"{card.rstrip()}\n\n", count=1).rstrip("\n") + "\n"
 
@@ -135,7 +157,9 @@ def _section_pattern(title: str) -> str:
 
 
 def _section(title: str, body: str) -> str:
-    return f"## {title}\n\n{body}" if body else ""
+    if not body:
+        return ""
+    return f"## {title}\n\n{body}"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -46,29 +46,38 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        count, rows = len(rows), _padded(rows)
-        ctx.save_for_backward(rows, weight)
-        return _product(rows, weight, bias)[:count]
+        padded = _padded(rows)
+        ctx.save_for_backward(padded, weight)
+        return _product(padded, weight, bias)[: len(rows)]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         rows, weight = ctx.saved_tensors
-        for_rows, for_weight, for_bias = ctx.needs_input_grad
-        count, gradients, of_weight = len(gradients), _padded(gradients), None
-        if for_weight:  # the left factor is copied if it is transposed: the smaller one is on the left
-            smaller = rows.shape[1] < gradients.shape[1]
-            of_weight = _product(rows.T, gradients.T).T if smaller else _product(gradients.T, rows.T)
-        return (
-            _product(gradients, weight.T)[:count] if for_rows else None,
-            of_weight,
-            gradients.sum(0) if for_bias else None,
-        )
+        needs_rows, needs_weight, needs_bias = ctx.needs_input_grad
+        count = len(gradients)
+        # The rows of padding are zeros, which add nothing to the gradients of weight and bias.
+        gradients = _padded(gradients)
+        rows_gradient = None
+        weight_gradient = None
+        bias_gradient = None
+        if needs_rows:
+            rows_gradient = _product(gradients, weight.T)[:count]
+        # The left factor is copied if it is transposed: the smaller one is on the left.
+        if needs_weight and rows.shape[1] < gradients.shape[1]:
+            weight_gradient = _product(rows.T, gradients.T).T
+        elif needs_weight:
+            weight_gradient = _product(gradients.T, rows.T)
+        if needs_bias:
+            bias_gradient = gradients.sum(0)
+        return rows_gradient, weight_gradient, bias_gradient
 
 
 def _padded(rows: Tensor) -> Tensor:
     missing = -len(rows) % BLOCK
-    return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+    if not missing:
+        return rows
+    return functional.pad(rows, (0, 0, 0, missing))
 
 
 def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -84,10 +93,12 @@ def use_onednn(encoder: nn.Module) -> list[nn.Linear]:
     The saved encoder does not change.
     """
     # Weights of another type than a parameter, such as quantised ones, have products of their own.
-    plain = [one for one in encoder.modules() if type(one) is nn.Linear and type(one.weight) is nn.Parameter]
-    for module in plain:
-        module.__class__ = OneDnnLinear
-    return plain
+    layers = [
+        module for module in encoder.modules() if type(module) is nn.Linear and type(module.weight) is nn.Parameter
+    ]
+    for layer in layers:
+        layer.__class__ = OneDnnLinear
+    return layers
 
 
 @contextmanager

@@ -53,11 +53,15 @@ class EncoderOptions(StrictModel):
     @classmethod
     def _complete(cls, value: Any) -> Any:
         """Accept a name instead of a group of options, and set the pooling of `random:`."""
-        options = {"name": value} if isinstance(value, str) else value
+        options = value
+        if isinstance(value, str):
+            options = {"name": value}
         if not isinstance(options, dict) or options.get("pooling") is not None:
             return options
-        made_here = str(options.get("name", RANDOM)).startswith(RANDOM)
-        return {**options, "pooling": "mean"} if made_here else options
+        if str(options.get("name", RANDOM)).startswith(RANDOM):
+            # There is no saved pooling to keep.
+            return {**options, "pooling": "mean"}
+        return options
 
 
 class LoadingOptions(StrictModel):

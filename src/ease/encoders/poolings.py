@@ -48,6 +48,7 @@ def pooling_modules(pooling: str, transformer: Transformer, seed: int) -> list[n
 
     dimension = transformer.get_embedding_dimension()
     modules: list[nn.Module] = [Pooling(dimension, POOLINGS[check_pooling(pooling)])]
+    # Only this pooling reads the states of all layers, which take memory.
     transformer.model.config.output_hidden_states = pooling == "first_last_mean"
     if pooling == "first_last_mean":
         weights = torch.zeros(int(transformer.config.num_hidden_layers))

@@ -36,42 +36,48 @@ def prompt_for(prompts: Mapping[str, str | None], default: str | None, use: Use)
 
     The order is MTEB's: task and role, task, kind and role, kind, role, and the prompt named `default`.
     """
-    roles, names = ROLES[use.role] if use.role else (), []
-    for about in filter(None, (use.task, use.kind)):
-        names += [*(f"{about}-{role}" for role in roles), about]
+    roles: tuple[str, ...] = ()
+    if use.role is not None:
+        roles = ROLES[use.role]
+    names = []
+    for purpose in filter(None, (use.task, use.kind)):
+        names += [*(f"{purpose}-{role}" for role in roles), purpose]
     return prompt_named(prompts, next((name for name in [*names, *roles] if name in prompts), default))
 
 
 def prompt_named(prompts: Mapping[str, str | None], name: str | None) -> str:
     """Return the text of a prompt; empty without a name or a text."""
-    return (prompts.get(name) if name is not None else None) or ""
+    if name is None:
+        return ""
+    return prompts.get(name) or ""
 
 
 def check_prompts(prompts: Iterable[str], tasks: Collection[str]) -> None:
     """Refuse prompts with names that no task, kind or role has."""
     roles = [role for names in ROLES.values() for role in names]
-    known = [ALL, *roles, *TASK_TYPES, *tasks]
+    names = [ALL, *roles, *TASK_TYPES, *tasks]
     for name in prompts:
-        about, _, role = name.rpartition("-")
-        if name not in known and not (about in known and role in roles):
+        purpose, _, role = name.rpartition("-")
+        if name not in names and not (purpose in names and role in roles):
             raise EaseError(
-                f"Unknown prompt {name!r}: {suggest(name, known)}; or a kind or task with a role, such as `STS-query`."
+                f"Unknown prompt {name!r}: {suggest(name, names)}; or a kind or task with a role, such as `STS-query`."
             )
 
 
 def merged_prompts(
-    saved: Mapping[str, str | None], given: Mapping[str, str], default: str | None
+    saved: Mapping[str, str | None], overrides: Mapping[str, str], default: str | None
 ) -> tuple[dict[str, str | None], str | None]:
-    """Override an encoder's prompts and the name of its default one; a given prompt `all` replaces all of its own."""
-    if ALL in given:
-        return dict(given), ALL
+    """Override an encoder's prompts and the name of its default one; an override `all` replaces all saved prompts."""
+    if ALL in overrides:
+        return dict(overrides), ALL
     # A new prompt for passages must not be hidden by another name for their prompt.
-    aliases = {name for names in ROLES.values() if given.keys() & set(names) for name in names}
-    return {**{name: text for name, text in saved.items() if name not in aliases}, **given}, default
+    aliases = {name for names in ROLES.values() if overrides.keys() & set(names) for name in names}
+    remaining = {name: text for name, text in saved.items() if name not in aliases}
+    return {**remaining, **overrides}, default
 
 
 def check_default(name: str, prompts: Mapping[str, str | None]) -> None:
     """Refuse the name of a default prompt that the encoder does not have."""
     if prompts.get(name) is None:
-        known = [known for known, text in prompts.items() if text is not None]
-        raise EaseError(f"The encoder has no prompt {name!r}: {suggest(name, known)}")
+        names = [other for other, text in prompts.items() if text is not None]
+        raise EaseError(f"The encoder has no prompt {name!r}: {suggest(name, names)}")

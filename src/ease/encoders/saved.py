@@ -47,12 +47,20 @@ def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
     """
     file = cache / f"{fingerprint}{USERS}"
     place = Path(encoder)
-    user = os.path.relpath(place.resolve(), cache.resolve()) if place.exists() else f"{HUB}{encoder}"
-    if file.is_file() and user in file.read_text(encoding="utf-8").splitlines():
+    user = f"{HUB}{encoder}"
+    if place.exists():
+        user = os.path.relpath(place.resolve(), cache.resolve())
+    if user in _lines(file):
         return
-    with writing(cache):  # runs at the same time may note other encoders
-        known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-        write_text_atomically(file, "\n".join(dict.fromkeys([*known, user])) + "\n")
+    # Read again under the lock: runs at the same time may note other encoders.
+    with writing(cache):
+        write_text_atomically(file, "\n".join(dict.fromkeys([*_lines(file), user])) + "\n")
+
+
+def _lines(file: Path) -> list[str]:
+    if not file.is_file():
+        return []
+    return file.read_text(encoding="utf-8").splitlines()
 
 
 def users_of(file: Path) -> list[Path] | None:

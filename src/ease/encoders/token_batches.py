@@ -57,10 +57,18 @@ class TokenBatches:
             prompt: The text before each sentence.
             role: Keyword arguments of the encoder's methods.
         """
-        self.encoder, self._size, self._prompt, self._role = encoder.eval(), size, prompt, role
+        self.encoder = encoder.eval()
+        self._size = size
+        self._prompt = prompt
+        self._role = role
+        # Only pinned memory is copied to a GPU while the host continues.
         self._pinned = encoder.device.type == "cuda"
-        full = encoder.dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest"
-        self._multiple, self._tokens = (1, GPU_TOKENS) if full else (MULTIPLE, FAST_GPU_TOKENS)
+        self._multiple = MULTIPLE
+        self._tokens = FAST_GPU_TOKENS
+        if encoder.dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest":
+            # Without tensor cores
+            self._multiple = 1
+            self._tokens = GPU_TOKENS
         self._names: list[str] = []
         self._constants: dict[str, Any] = {}
         self._encode_batch = in_smaller_batches(self._forward, lambda batch: int(batch.shape[1]))
@@ -78,20 +86,20 @@ class TokenBatches:
             return False
         texts = [*texts[:: -(-len(texts) // SAMPLE)], texts[-1]]
         with _TOKENIZING:  # sets the tokenizer's truncation, which `_ids` uses, and its padding
-            wanted = encoder.preprocess(texts, prompt=self._prompt, **self._role)
-        tensors = {name: value for name, value in wanted.items() if isinstance(value, Tensor)}
+            expected = encoder.preprocess(texts, prompt=self._prompt, **self._role)
+        tensors = {name: value for name, value in expected.items() if isinstance(value, Tensor)}
         if not {"input_ids", "attention_mask"} <= tensors.keys() <= set(NAMES):
             return False
         self._names = list(tensors)
-        self._constants = {name: value for name, value in wanted.items() if name not in tensors}
+        self._constants = {name: value for name, value in expected.items() if name not in tensors}
         ids, lengths = self._ids(texts)
         rows, width = tensors["input_ids"].shape
         if lengths.max() > width:
             return False
         batch = np.empty((rows, 1 + width), dtype=np.int64)
         self._fill(batch, ids, lengths)
-        found = self._features(torch.from_numpy(batch))
-        return all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
+        features = self._features(torch.from_numpy(batch))
+        return all(torch.equal(features[name], tensor) for name, tensor in tensors.items())
 
     def make(self, texts: Sequence[str]) -> tuple[list[tuple[int, int]], Tensor]:
         """Return the shape of each batch of a unit, and one tensor of all batches and each text's place in them.
@@ -100,7 +108,8 @@ class TokenBatches:
         """
         ids, lengths = self._ids(texts)
         order = np.argsort(-lengths, kind="stable")
-        shapes, start = [], 0
+        shapes = []
+        start = 0
         while start < len(order):
             longest = int(lengths[order[start]])
             wide = -(-longest // self._multiple) * self._multiple
@@ -109,25 +118,28 @@ class TokenBatches:
             shapes.append((rows, 1 + width))
             start += rows
         total = sum(map(math.prod, shapes))
-        made = torch.empty(total + len(order), dtype=torch.int64, pin_memory=self._pinned)
-        values = made.numpy()
-        start = at = 0
+        # One tensor for all batches: one copy to the GPU takes less time than many small ones.
+        unit = torch.empty(total + len(order), dtype=torch.int64, pin_memory=self._pinned)
+        values = unit.numpy()
+        start = 0
+        offset = 0
         for rows, columns in shapes:
-            chosen = order[start : start + rows]
-            batch = values[at : at + rows * columns].reshape(rows, columns)
-            self._fill(batch, [ids[row] for row in chosen], lengths[chosen])
-            start, at = start + rows, at + rows * columns
+            texts_of_batch = order[start : start + rows]
+            batch = values[offset : offset + rows * columns].reshape(rows, columns)
+            self._fill(batch, [ids[row] for row in texts_of_batch], lengths[texts_of_batch])
+            start += rows
+            offset += rows * columns
         values[total:][order] = np.arange(len(order))
-        return shapes, made
+        return shapes, unit
 
     @torch.inference_mode()
-    def encode(self, shapes: Sequence[tuple[int, int]], made: Tensor) -> Tensor:
+    def encode(self, shapes: Sequence[tuple[int, int]], unit: Tensor) -> Tensor:
         """Return the embeddings of a unit's texts, (n, dimension), on the encoder's device."""
-        there = made.to(self.encoder.device, non_blocking=self._pinned)
+        device_unit = unit.to(self.encoder.device, non_blocking=self._pinned)
         sizes = [math.prod(shape) for shape in shapes]
-        *batches, places = there.split([*sizes, len(made) - sum(sizes)])
-        found = [self._encode_batch(part.view(shape)) for part, shape in zip(batches, shapes, strict=True)]
-        return torch.cat(found)[places]
+        *batches, places = device_unit.split([*sizes, len(unit) - sum(sizes)])
+        parts = [self._encode_batch(batch.view(shape)) for batch, shape in zip(batches, shapes, strict=True)]
+        return torch.cat(parts)[places]
 
     def _ids(self, texts: Sequence[str]) -> tuple[list[list[int]], NDArray[np.int64]]:
         """Return the ids of each text, with special tokens and truncated, and their numbers."""
@@ -135,50 +147,56 @@ class TokenBatches:
         prompted = [self._prompt + text for text in texts]
         with _TOKENIZING:
             tokenizer.no_padding()
-            found = tokenizer.encode_batch_fast(prompted)
-        ids = [one.ids for one in found]
+            encoded = tokenizer.encode_batch_fast(prompted)
+        ids = [text.ids for text in encoded]
         return ids, np.fromiter(map(len, ids), np.int64, len(ids))
 
     def _fill(self, batch: NDArray[np.int64], ids: Sequence[list[int]], lengths: NDArray[np.int64]) -> None:
-        batch[:, 0], batch[:, 1:] = lengths, self.encoder.tokenizer.pad_token_id
-        there = np.arange(batch.shape[1] - 1) < lengths[:, None]
-        batch[:, 1:][there] = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
+        batch[:, 0] = lengths
+        batch[:, 1:] = self.encoder.tokenizer.pad_token_id
+        is_token = np.arange(batch.shape[1] - 1) < lengths[:, None]
+        batch[:, 1:][is_token] = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
 
     def _features(self, batch: Tensor) -> dict[str, Any]:
-        ids, lengths = batch[:, 1:].contiguous(), batch[:, :1]
-        mask = torch.arange(ids.shape[1], device=ids.device) < lengths
-        made = dict(zip(NAMES, (ids, mask.long(), torch.zeros_like(ids)), strict=True))
-        return {**self._constants, **{name: made[name] for name in self._names}}
+        ids = batch[:, 1:].contiguous()
+        # Computed on the device: a mask from the host would double what is copied.
+        mask = torch.arange(ids.shape[1], device=ids.device) < batch[:, :1]
+        features = dict(zip(NAMES, (ids, mask.long(), torch.zeros_like(ids)), strict=True))
+        return {**self._constants, **{name: features[name] for name in self._names}}
 
     def _forward(self, batch: Tensor) -> Tensor:
         with padding_known():
-            found: Tensor = self.encoder(self._features(batch), **self._role)["sentence_embedding"]
-        return found[:, : self.encoder.truncate_dim]
+            embeddings: Tensor = self.encoder(self._features(batch), **self._role)["sentence_embedding"]
+        return embeddings[:, : self.encoder.truncate_dim]
 
 
 def encode_by_ids(ids: TokenBatches, units: Iterable[Sequence[str]]) -> Iterator[Tensor]:
     """Yield the embeddings of each unit's texts on the encoder's device; a thread tokenises the next units."""
-    pool, rest = ThreadPoolExecutor(1), iter(units)
+    pool = ThreadPoolExecutor(1)
+    remaining = iter(units)
     try:
         with without_waiting(ids.encoder):
-            waiting = deque(pool.submit(ids.make, unit) for unit in islice(rest, 1 + AHEAD))
+            waiting = deque(pool.submit(ids.make, texts) for texts in islice(remaining, 1 + AHEAD))
             while waiting:
-                shapes, made = waiting.popleft().result()
-                waiting.extend(pool.submit(ids.make, unit) for unit in islice(rest, 1))
-                yield ids.encode(shapes, made)
+                shapes, unit = waiting.popleft().result()
+                waiting.extend(pool.submit(ids.make, texts) for texts in islice(remaining, 1))
+                yield ids.encode(shapes, unit)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def copied(found: Iterable[Tensor]) -> Generator[np.ndarray]:
+def copied(tensors: Iterable[Tensor]) -> Generator[np.ndarray]:
     """Yield tensors of single precision as arrays; each is copied from the device while the next one is computed."""
     waiting = deque[tuple[Tensor, torch.cuda.Event | None]]()
-    for tensor in chain(found, (None,)):
+    for tensor in chain(tensors, (None,)):
         if tensor is not None:
             pinned = tensor.device.type == "cuda"
             copy = torch.empty(tensor.shape, dtype=torch.float32, pin_memory=pinned)
             copy.copy_(tensor, non_blocking=pinned)
-            event = torch.cuda.current_stream(tensor.device).record_event() if pinned else None
+            event = None
+            if pinned:
+                # The copy is complete when the stream has reached this point.
+                event = torch.cuda.current_stream(tensor.device).record_event()
             waiting.append((copy, event))
         if waiting and (tensor is None or len(waiting) > 1):
             copy, event = waiting.popleft()
@@ -214,12 +232,15 @@ def prepare_padding(encoder: SentenceTransformer) -> None:
 def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
     """Make an encoder use the masks of this module in this block."""
     transformer = encoder[0]
-    before = transformer.config._attn_implementation if isinstance(transformer, Transformer) else PADDED
+    if not isinstance(transformer, Transformer):
+        yield
+        return
+    before = transformer.config._attn_implementation
     prepare_padding(encoder)
     try:
         yield
     finally:
-        if isinstance(transformer, Transformer) and before != PADDED:
+        if before != PADDED:
             transformer.model.set_attn_implementation(before)
 
 

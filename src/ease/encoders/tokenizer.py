@@ -47,11 +47,13 @@ def train_tokenizer(
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
         special_tokens=list(SPECIAL_TOKENS.values()),
+        # The other half is for merges: scripts with many characters would leave no place for them.
         limit_alphabet=vocabulary_size // 2,
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    start, end = SPECIAL_TOKENS["cls"], SPECIAL_TOKENS["sep"]
+    start = SPECIAL_TOKENS["cls"]
+    end = SPECIAL_TOKENS["sep"]
     tokenizer.post_processor = TemplateProcessing(
         single=f"{start} $A {end}",
         pair=f"{start} $A {end} $B:1 {end}:1",
@@ -93,11 +95,12 @@ def count_words(sentences: Iterable[str], locale: icu.Locale) -> Counter[str]:
 
 def find_unknown_words(encoder: SentenceTransformer, words: Counter[str]) -> UnknownWords:
     """Find the words with an unknown token; an encoder whose tokenizer has no unknown token knows all words."""
-    tokenizer, listed = encoder.tokenizer, list(words)
-    unknown = getattr(tokenizer, "unk_token_id", None)
-    if unknown is None or not listed:
+    tokenizer = encoder.tokenizer
+    # Tokenizers of bytes, as of Qwen, have no unknown token.
+    unknown_id = getattr(tokenizer, "unk_token_id", None)
+    if unknown_id is None or not words:
         return UnknownWords(0.0, [])
-    tokens = tokenizer(listed, add_special_tokens=False)["input_ids"]
-    lacking = {word: words[word] for word, ids in zip(listed, tokens, strict=True) if unknown in ids}
-    most = sorted(lacking, key=lambda word: (-lacking[word], word))[:5]
-    return UnknownWords(sum(lacking.values()) / words.total(), most)
+    tokens = tokenizer(list(words), add_special_tokens=False)["input_ids"]
+    unknown = {word: words[word] for word, ids in zip(words, tokens, strict=True) if unknown_id in ids}
+    most_frequent = sorted(unknown, key=lambda word: (-unknown[word], word))[:5]
+    return UnknownWords(sum(unknown.values()) / words.total(), most_frequent)

@@ -46,13 +46,17 @@ class Whitening:
 
 def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
     """Merge the moments of batches of vectors, each (n, dimension), in double precision (Chan et al., 1979)."""
-    count, mean, scatter = 0, np.zeros(0), np.zeros((0, 0))
+    count = 0
     for batch in batches:
         rows = finite_rows(batch).astype(np.float64)
         if not count:
-            mean, scatter = np.zeros(rows.shape[1]), np.zeros((rows.shape[1],) * 2)
-        own_mean = rows.mean(axis=0)
-        centred, shift = rows - own_mean, own_mean - mean
+            dimension = rows.shape[1]
+            mean = np.zeros(dimension)
+            scatter = np.zeros((dimension, dimension))
+        batch_mean = rows.mean(axis=0)
+        # Centred first: sums of raw squares would cancel where the mean is large beside the deviations.
+        centred = rows - batch_mean
+        shift = batch_mean - mean
         total = count + len(rows)
         scatter += centred.T @ centred + np.outer(shift, shift) * (count * len(rows) / total)
         mean += shift * (len(rows) / total)
@@ -70,28 +74,29 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
     `dimension` of them, or all.
     """
     variances, directions = eigh(moments.covariance)
-    among = len(variances)
+    dimensions = len(variances)
     square_length = float(moments.mean @ moments.mean + np.trace(moments.covariance))
-    rounding = square_length * (among * float(np.finfo(np.float32).eps)) ** 2
-    kept = int(np.count_nonzero(variances > rounding))
-    if not kept:
+    # Embeddings are computed in single precision: the error of a product grows with the number of its terms.
+    rounding = square_length * (dimensions * float(np.finfo(np.float32).eps)) ** 2
+    rank = int(np.count_nonzero(variances > rounding))
+    if not rank:
         raise EaseError(
-            f"Whitening: the embeddings of {moments.count} sentences are all the same, in each of {among} dimensions: "
-            "fit it on sentences that differ."
+            f"Whitening: the embeddings of {moments.count} sentences are all the same, in each of {dimensions} "
+            "dimensions: fit it on sentences that differ."
         )
-    if kept < (dimension or 0):
+    if rank < (dimension or 0):
         raise EaseError(
-            f"Whitening: the embeddings of {moments.count} sentences vary in {kept} of {among} dimensions, and "
-            f"`dimension` asks for {dimension}: set it to {kept} at most, or fit it on more sentences (`rows`)."
+            f"Whitening: the embeddings of {moments.count} sentences vary in {rank} of {dimensions} dimensions, and "
+            f"`dimension` asks for {dimension}: set it to {rank} at most, or fit it on more sentences (`rows`)."
         )
-    if kept < among:
+    if rank < dimensions:
         logger.warning(
             "Whitening: the embeddings of %d sentences do not vary in %d of %d dimensions, which are dropped",
             moments.count,
-            among - kept,
-            among,
+            dimensions - rank,
+            dimensions,
         )
-    greatest = np.argsort(variances)[::-1][: dimension or kept]
+    greatest = np.argsort(variances)[::-1][: dimension or rank]
     return Whitening(moments, directions[:, greatest] / np.sqrt(variances[greatest]))
 
 
@@ -109,13 +114,16 @@ def whiten_encoder(
 
 def _append_dense(encoder: SentenceTransformer, weight: Floats, bias: Floats | None = None) -> None:
     """Append a linear map, (outputs, inputs), to an encoder."""
+    initial_bias = None
+    if bias is not None:
+        initial_bias = torch.tensor(bias, dtype=torch.float32)
     layer = Dense(
         weight.shape[1],
         weight.shape[0],
         bias=bias is not None,
         activation_function=None,
         init_weight=torch.tensor(weight, dtype=torch.float32),
-        init_bias=None if bias is None else torch.tensor(bias, dtype=torch.float32),
+        init_bias=initial_bias,
     )
     encoder.append(layer.to(encoder.device))
 
@@ -130,7 +138,8 @@ def mean_embeddings(
     """Return the mean unit embedding of each language, (dimension,); each stream is read once."""
     means = {}
     for language, stream in sentences.items():
-        total, count = np.zeros(embedding_dimension(encoder)), 0
+        total = np.zeros(embedding_dimension(encoder))
+        count = 0
         for embeddings in encode_stream(encoder, stream, batch_size):
             rows = finite_rows(embeddings).astype(np.float64)
             total += (rows / np.linalg.norm(rows, axis=1, keepdims=True)).sum(axis=0)
@@ -148,6 +157,7 @@ def language_directions(means: Mapping[str, Floats]) -> Floats:
             f"Language subspace: {len(means)} language has no other to differ from; give at least two languages."
         )
     stacked = np.stack(list(means.values()))
+    # Centred, the means of n languages differ in n - 1 directions.
     directions: Floats = np.linalg.svd(stacked - stacked.mean(axis=0), full_matrices=False)[2]
     return directions[: min(len(means) - 1, stacked.shape[1])]
 
@@ -169,5 +179,6 @@ def remove_directions(encoder: SentenceTransformer, directions: Floats) -> None:
     """
     normalised = isinstance(encoder[-1], Normalize)
     _append_dense(encoder, np.eye(embedding_dimension(encoder)) - directions.T @ directions)
+    # A projection shortens vectors.
     if normalised:
         encoder.append(Normalize())

@@ -44,8 +44,10 @@ class WordTokenizer(WhitespaceTokenizer):
         self._with_stop_words.word2idx = self.word2idx
 
     def __repr__(self) -> str:
-        kept = "" if self.stop_words else ", stop words included"
-        return f"WordTokenizer({len(self.word2idx)} words{kept})"
+        stop_words = ", stop words included"
+        if self.stop_words:
+            stop_words = ""
+        return f"WordTokenizer({len(self.word2idx)} words{stop_words})"
 
     def tokenize(self, text: str, **kwargs: object) -> list[int]:
         """Return the rows of a sentence's words, at least one."""
@@ -88,12 +90,19 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         The words and their vectors, (words, dimension); row 0 (`MEAN_WORD`) is the mean of the others.
     """
     rows = {MEAN_WORD: MEAN_ROW}
-    values, skipped, count, dimension = array("f"), 0, None, 0
+    # 4 bytes a number; a list of Python's numbers would take 8 for the reference and 24 for the number.
+    values = array("f")
+    skipped = 0
+    count: int | None = None
+    dimension = 0
     for number, text in tqdm(read_lines(path), desc=f"Read {path.name}", unit=" words", disable=None):
         fields = text.rstrip(" ").split(" ")  # some tools end lines with a space
         if number == 1:
-            header = len(fields) == 2 and all(field.isdecimal() for field in fields)
-            count, dimension = map(int, fields) if header else (None, len(fields) - 1)
+            dimension = len(fields) - 1
+            if len(fields) == 2 and all(field.isdecimal() for field in fields):
+                # word2vec's header
+                count = int(fields[0])
+                dimension = int(fields[1])
             if dimension < 1:
                 raise EaseError(f"{path}, line 1: not a word and its numbers, separated by spaces.")
             values.extend([0.0] * dimension)
@@ -105,12 +114,13 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         else:
             rows[word] = len(rows)
             values.extend(vector)
-    found = len(rows) - 1 + skipped
-    if not found:
+    words = len(rows) - 1 + skipped
+    if not words:
         raise EaseError(f"{path}: has no word vector.")
-    if count not in (None, found):
-        raise EaseError(f"{path}: has {found} words, but its first line says {count}; fetch the file again.")
+    if count not in (None, words):
+        raise EaseError(f"{path}: has {words} words, but its first line says {count}; fetch the file again.")
     vectors = np.frombuffer(values, dtype=np.float32).reshape(len(rows), dimension)
+    # A sum of a million numbers in single precision loses digits.
     vectors[MEAN_ROW] = vectors[1:].mean(axis=0, dtype=np.float64)
     logger.info(
         "%s: %d words of %d dimensions (%d skipped: repeated or with spaces)",
@@ -125,9 +135,10 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
 def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[float]]:
     """Split a line into its word, which may contain spaces, and its last `dimension` numbers."""
     try:
-        word, vector = " ".join(fields[:-dimension]), array("f", map(float, fields[-dimension:]))
+        vector = array("f", map(float, fields[-dimension:]))
     except ValueError as error:  # could not convert string to float: 'x'
         raise EaseError(f"{place}: not a word and {dimension} numbers: {error}.") from None
+    word = " ".join(fields[:-dimension])
     if not word or (len(fields) > dimension + 1 and _is_number(fields[-dimension - 1])):
         raise EaseError(f"{place}: {len(fields)} columns instead of a word and {dimension} numbers.")
     if not math.isfinite(sum(vector)):

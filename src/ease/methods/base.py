@@ -26,6 +26,9 @@ TOTAL = "loss"
 SENTENCE = "sentence"
 """The text column that every table of training texts has."""
 
+POSITIVE = "positive"
+"""The text column of a translation, an entailed sentence, or another text that is similar to the sentence."""
+
 Opts = TypeVar("Opts", bound=BaseModel)
 
 

@@ -16,10 +16,8 @@ from torch.nn import functional
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE, TOTAL, Inputs, Reads, Texts, TrainingMethod
+from ease.methods.base import POSITIVE, SENTENCE, TOTAL, Inputs, Reads, Texts, TrainingMethod
 from ease.options import StrictModel
-
-POSITIVE = "positive"
 
 ITERATIONS = 1_000_000
 """Maximum iterations of the network simplex, far more than two sentences need"""

@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
-from ease.methods.base import SENTENCE, Derive, Reads
-from ease.methods.supervised_simcse import POSITIVE, SupervisedSimcse, SupervisedSimcseOptions
+from ease.methods.base import POSITIVE, SENTENCE, Derive, Reads
+from ease.methods.supervised_simcse import SupervisedSimcse, SupervisedSimcseOptions
 
 
 class MsimcseOptions(SupervisedSimcseOptions):

@@ -10,12 +10,11 @@ from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, local_rows
+from ease.methods.base import POSITIVE, SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, local_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.losses import info_nce
 from ease.options import StrictModel
 
-POSITIVE = "positive"
 NEGATIVE = "negative"
 
 

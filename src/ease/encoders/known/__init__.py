@@ -102,9 +102,9 @@ def recognise(encoder: str) -> KnownEncoder | None:
     if encoder.startswith(RANDOM):
         return None
     for name in names_of(encoder):
-        known = known_encoder(name)
-        if known is not None:
-            return known
+        file = known_encoder(name)
+        if file is not None:
+            return file
     # Encoders of sentences differ from language models of their architecture in what suits them.
     if is_sentence_encoder(encoder):
         return None
@@ -114,7 +114,7 @@ def recognise(encoder: str) -> KnownEncoder | None:
 def _language_model_like(config: Mapping[str, Any]) -> KnownEncoder | None:
     """Return the first known language model with the architecture of a `config.json`."""
     for name in known_names():
-        known = known_encoder(name)
-        if known and known.kind == "language_model" and known.architecture.items() <= config.items():
-            return known
+        file = known_encoder(name)
+        if file and file.kind == "language_model" and file.architecture.items() <= config.items():
+            return file
     return None
