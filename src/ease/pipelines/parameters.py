@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -122,17 +122,26 @@ def _is_within(name: str, group: str) -> bool:
 
 
 def parameter_groups(configuration: Configuration) -> dict[str, Any]:
-    """Return the type of each group of parameters that a node reads, or None."""
+    """Return the type of each group of parameters that a node reads; None for one without a class."""
     types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
-    names = sorted(name.removeprefix("params:") for name in inputs if is_parameter(name) and name != "parameters")
-    groups = {name: types.get(name) for name in names}
-    for name in names:
-        value = configuration.value(name)
-        # Sweeps read all recipes of a setting in one argument, which has no type of its own.
-        if groups[name] is None and isinstance(value, Mapping) and "method" in value:
-            groups[name] = Recipe
-    return groups
+    names = {name.removeprefix("params:") for name in inputs if is_parameter(name) and name != "parameters"}
+    # Sweeps read all groups of a setting at once, some of which no other node reads.
+    wholes = {name for name in names if _has_parts(name, names)}
+    parts = {f"{whole}.{part}" for whole in wholes for part in configuration.value(whole) or ()}
+    names = {name for name in names | parts if not _has_parts(name, names | parts)}
+    return {name: types.get(name, _recipe_type(configuration.value(name))) for name in sorted(names)}
+
+
+def _has_parts(name: str, names: Collection[str]) -> bool:
+    return any(other.startswith(f"{name}.") for other in names)
+
+
+def _recipe_type(value: Any) -> type[Recipe] | None:
+    """Return the type of a recipe that only sweeps read, in an argument without a type of its own."""
+    if isinstance(value, Mapping) and "method" in value:
+        return Recipe
+    return None
 
 
 def _group_parameters(configuration: Configuration, group: str, model: Any, encoder: str | None) -> Iterator[Parameter]:
