@@ -42,8 +42,8 @@ def test_document_shows_the_output_of_the_run(done: Project) -> None:
     summary = pd.DataFrame(done.json("08_reporting/multilingual/hard_negative_summary.json"))
     coverage = done.json("08_reporting/multilingual/embedding_coverage.json")
     document = " ".join(SECTION.split())
-    assert f"The {summary['pairs'].sum()} pairs equal a list" in document
-    assert f"{summary['with_negative'].sum()} of them have a hard negative" in document
+    assert f"The {summary['pairs'].sum()} pairs match a list" in document
+    assert f"Of these pairs, {summary['with_negative'].sum()} have a hard negative" in document
     assert f"{coverage['found']} of the {coverage['total']} entities have a vector" in document
     assert format_losses(summary, "pairs", "with_negative") in said
 

@@ -18,6 +18,10 @@ class LazyModule:
     def __getattr__(self, attribute: str) -> Any:
         return getattr(import_module(self._name), attribute)
 
+    def __reduce__(self) -> tuple[type[LazyModule], tuple[str]]:
+        """Pickle the name alone: Spark sends functions that use a lazy module to its workers."""
+        return LazyModule, (self._name,)
+
 
 ibis: Any = LazyModule("ibis")
 

@@ -12,6 +12,7 @@ import sys
 import warnings
 from tempfile import gettempdir
 from types import TracebackType
+from typing import Any
 
 import click
 
@@ -30,6 +31,17 @@ LIBRARY_WARNINGS = (
     "One or more dataset names contain",
 )
 """Warnings of libraries about other libraries, or about names that this project chose: no user can fix them."""
+
+MLFLOW_WARNING = "Add type hints to the `predict` method"
+"""A warning about MLflow's own classes, which MLflow shows at its import in spite of the filters"""
+
+_show_warning = warnings.showwarning
+
+
+def show_other_warnings(message: Warning | str, *arguments: Any, **options: Any) -> None:
+    """Show every warning but `MLFLOW_WARNING`."""
+    if MLFLOW_WARNING not in str(message):
+        _show_warning(message, *arguments, **options)
 
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -80,6 +92,7 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
 
 
 sys.excepthook = show_exception
+warnings.showwarning = show_other_warnings
 for _text in LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _text)
 # Kedro, MLflow and the Hugging Face hub would send statistics of use.
