@@ -7,7 +7,16 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from ease.errors import EaseError
 from ease.names import suggest
@@ -111,6 +120,9 @@ def _fields(annotation: Any, place: list[str]) -> list[str]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if not place:
             return list(annotation.model_fields)
+        if issubclass(annotation, RootModel):
+            # The place of an error does not name the root.
+            return _fields(annotation.model_fields["root"].annotation, place)
         found = annotation.model_fields.get(place[0])
         return _fields(found.annotation, place[1:]) if found else []
     # A union has the place of its members; a list or mapping is one step above its items.

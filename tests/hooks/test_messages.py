@@ -17,6 +17,7 @@ NAMES = {
     "pipelines=train,evalute": ["evalute", "did you mean evaluate"],
     "pipelines=distill": ["Unknown name 'distill' in --pipelines", "docs/small_models.md"],
     "pipelines=train_multilingual,train": ["cannot run together", "--pipelines=train_multilingual`, then"],
+    "pipelines=ablation": ["'ablation' is a sweep: run `kedro run --pipelines=sweep --params sweep=ablation`"],
     "tags=evalute": ["evalute", "did you mean evaluate"],
     "load_versions=multilingual.eas.encoder": ["--load-versions", "did you mean multilingual.ease.encoder"],
     "node_names=multilingual.ease.score_encodr": ["--nodes", "did you mean multilingual.ease.score_encoder"],
@@ -29,6 +30,10 @@ PARAMETERS = {
     "multilingual.ease.training.max_steps=many": ["multilingual.ease", "max_steps", "valid integer"],
     "multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
     "multilingual.static_student.dimension=8": ["No pipeline reads the parameter", "docs/small_models.md"],
+    "sweep=ablaton": ["Unknown sweep 'ablaton'", "did you mean ablation"],
+    "sweep.onyl=ease": ["Parameter `sweep`", "no field `onyl`", "did you mean only"],
+    "sweeps.ablation.sedes=1": ["Parameter `sweeps`", "no field `ablation.sedes`", "did you mean seeds"],
+    "ablation.seeds=1": ["write `sweeps.ablation.seeds`"],
     "engine=duckbd": ["duckbd", "duckdb"],
     "_dueam=weakly": ["`_dueam` 'weakly': ", "weakly_supervised"],
     "_duam=unsupervised": ["No parameter refers to `_duam`", "did you mean _dueam"],
@@ -47,7 +52,7 @@ def context(bare: Project) -> Iterator[KedroContext]:
 def test_a_misspelt_name_is_refused_with_the_nearest(option: str) -> None:
     name, _, value = option.partition("=")
     with pytest.raises(EaseError) as error:
-        check_run_names({name: value.split(",")})
+        check_run_names({name: value.split(",")}, sweeps=("ablation",))
     assert [words for words in NAMES[option] if words not in str(error.value)] == []
 
 

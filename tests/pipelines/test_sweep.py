@@ -274,11 +274,19 @@ def test_the_parent_run_holds_the_headline_scores_of_each_variant(copy: Project)
     start = {"method": "start", "name": "w/o training (start)", "seeds": [1, 2]}
     grid = {"method": "simcse", "training": {"max_steps": [2]}, "seeds": [1]}
     local.write_text(yaml.safe_dump({"sweeps": {"grid": {"variants": [start], "grids": [grid]}}}), encoding="utf-8")
+    copy.run("sweep", sweep__name="grid", sweep__only="[simcse max_steps=2]")
+    first = pd.read_parquet(copy.latest("08_reporting/multilingual/sweeps/grid.parquet"))
+    assert set(first["model"]) == {"simcse max_steps=2 seed=1"}
+    folder = copy.folder / "data" / "06_models" / "work" / "multilingual.grid"
+    assert folder.is_dir()
     copy.run("sweep", sweep="grid")
+    assert not folder.exists()
     client = MlflowClient(copy.store)
     experiments = [found.experiment_id for found in client.search_experiments()]
-    (parent,) = client.search_runs(experiments, "tags.mlflow.runName LIKE 'sweep grid, en%'")
+    parent, _ = client.search_runs(experiments, "tags.mlflow.runName LIKE 'sweep grid, en%'")
     table = pd.read_parquet(copy.latest("08_reporting/multilingual/sweeps/grid.parquet"))
+    seconds = table.loc[table["method"] == "simcse", "seconds"]
+    assert set(seconds) == set(first["seconds"]), "the complete sweep reuses the training"
     main = table[table["subset"].isin(["average", "en"])]
     means = main.groupby(["variant", "task", "subset"])["value"].mean()
     expected = {

@@ -101,8 +101,7 @@ class Names:
             check_name(context.env, [folder.name for folder in source.iterdir() if folder.is_dir()], "--env")
         command = click.get_current_context(silent=True)
         if command is not None and command.info_name == "run":
-            _refuse_former_pipelines(command.params, loader["parameters"].get("sweeps", {}))
-            check_run_names(command.params)
+            check_run_names(command.params, loader["parameters"].get("sweeps", {}))
         given = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in given):
             _check_shared_values(given, loader)
@@ -111,23 +110,20 @@ class Names:
         # An assigned value takes the place of the files: the catalog's parameters are these.
         loader["parameters"] = parameters
         sweeps = parameters.get("sweeps", {})
+        if "sweep" in parameters:
+            name_sweep(parameters)  # before the catalog asks for the name, where an error would be Kedro's
         refuse_unknown_parameters(given, "given by --params", sweeps)
         refuse_unknown_parameters(parameters, "in a configuration file", sweeps)
         check_parameters(parameters, given)
 
 
-def _refuse_former_pipelines(options: Mapping[str, Any], sweeps: Mapping[str, Any]) -> None:
-    """Refuse a sweep's name as that of a pipeline, which it was until all sweeps became one pipeline."""
-    for name in [*_words(options.get("pipeline")), *_words(options.get("pipelines"))]:
-        if name in sweeps and name not in pipelines:
-            raise EaseError(
-                f"{name!r} is a sweep, not a pipeline: run `kedro run --pipelines=sweep --params sweep={name}`."
-            )
-
-
-def check_run_names(given: Mapping[str, Any]) -> None:
+def check_run_names(given: Mapping[str, Any], sweeps: Collection[str] = ()) -> None:
     """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the options of `kedro run`."""
     chosen = [*_words(given.get("pipeline")), *_words(given.get("pipelines"))]
+    # Each sweep was a pipeline of its own in earlier versions.
+    for name in chosen:
+        if name in sweeps and name not in pipelines:
+            raise EaseError(f"{name!r} is a sweep: run `kedro run --pipelines=sweep --params sweep={name}`.")
     _check("--pipelines", chosen, pipelines)
     chosen = chosen or ["__default__"]
     try:
@@ -198,7 +194,7 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
     for name in dotted(values):
         if name.partition(".")[0] in sweeps:
             raise EaseError(
-                f"The parameter `{name}` {place} has no effect: sweeps are below `sweeps`, `sweeps.{name}`."
+                f"The parameter `{name}` {place} has no effect: write `sweeps.{name}`."
             )
         if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, RootModel, field_validator, model_valida
 from ease.errors import EaseError
 from ease.methods import method_names
 from ease.names import check_name
-from ease.options import Numbers, StrictModel, Words, dotted, split_words
+from ease.options import Numbers, StrictModel, Words, dotted, split_words, validate
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import LOW_RESOURCE, MONOLINGUAL, MULTILINGUAL, Overlay, Setting
 
@@ -240,6 +240,7 @@ class Sweep(StrictModel):
         """Return the sweep's own setting as a variant changes it, with the seed of the training."""
         overlays = [self.settings.get(variant.under or "", {}), variant.setting]
         if seed is not None:
+            # One seed for all randomness of a training: also that of random weights, from which it may start.
             overlays.append({"encoder": {"seed": seed}})
         return setting.overlaid(f"The variant {variant.label!r} of {self.name!r}", *overlays)
 
@@ -298,7 +299,8 @@ class SweepChoice(StrictModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_alone(cls, value: Any) -> Any:
+    def from_name(cls, value: Any) -> Any:
+        """Return the fields of a choice that may be given as the sweep's name alone."""
         return {"name": value} if isinstance(value, str) else value
 
     @field_validator("only", mode="before")
@@ -336,6 +338,7 @@ class SweepRun(NamedTuple):
     @property
     def settings(self) -> list[Setting]:
         """The settings of the variants to train, each once."""
+        # Without the seeds, which change neither tasks nor the encoder's name.
         settings: list[Setting] = []
         for variant in self.variants:
             setting = self.sweep.varied_setting(self.setting, variant)
@@ -350,7 +353,8 @@ def name_sweep(parameters: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         EaseError: If there is no such sweep.
     """
-    name = SweepChoice.model_validate(parameters["sweep"]).name
+    # The other sweeps are not validated here: every command that reads the catalog asks for these names.
+    name = validate(SweepChoice, SweepChoice.from_name(parameters["sweep"]), "Parameter `sweep`").name
     check_name(name, list(parameters["sweeps"]), "sweep")
     setting = parameters["sweeps"][name].get("setting", {})
     return {"name": name, "setting": setting.get("name", MULTILINGUAL)}
@@ -371,5 +375,6 @@ def open_sweep(choice: SweepChoice, sweeps: Sweeps, settings: Mapping[str, Mappi
     check_name(sweep.setting_name, list(settings), f"setting of the sweep {sweep.name!r}")
     parameters = settings[sweep.setting_name]
     setting = Setting.model_validate(parameters["setting"]).overlaid(f"The sweep {sweep.name!r}", sweep.setting)
+    # `low_resource` has recipes of two methods only.
     recipes = {method: parameters[method] for method in method_names() if method in parameters}
     return SweepRun(sweep, setting, recipes, choice.only)
