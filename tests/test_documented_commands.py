@@ -29,6 +29,8 @@ from tests.rehearsal.rehearse_all import VARIATIONS
 
 PLACEHOLDERS = {
     "multilingual.<name>": "multilingual.simcse",
+    "--pipelines=word_counts": "--pipelines=ingest",
+    "sweep=rates": "sweep=grid",
     "evaluate.tasks=<name>": "evaluate.tasks=stsb",
     ",…": "",
     "--params=…": "--params=seed=1",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -17,8 +20,10 @@ import ease
 import hatch_build
 from ease.project import create_project, package_name
 from ease.project.__main__ import main
+from ease.texts.pairs import PREPARATION
 from hatch_build import CustomBuildHook
-from tests.project import ROOT, SAMPLE
+from tests.documented import FENCE
+from tests.project import ROOT, SAMPLE, params
 
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 Done = subprocess.CompletedProcess[str]
@@ -121,6 +126,95 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
     show = ("-m", "kedro", "parameters", "multilingual.ease.training.learning_rate")
     shown = run_command(sys.executable, *show, cwd=project, library=library)
     assert shown.stdout.startswith("multilingual.ease.training.learning_rate = 0.003\n"), shown.stderr
+
+
+FILE_NAME = re.compile(r"# ([\w./]+\.(?:py|yml))\n")
+"""First line of a block of code in the documents that is a complete file of a project."""
+
+
+def write_documented(document: str, project: Path) -> list[str]:
+    """Write the files of a project that a document shows, as they are; return their paths."""
+    blocks = {}
+    for block in FENCE.findall((ROOT / document).read_text(encoding="utf-8")):
+        if name := FILE_NAME.match(block):
+            blocks[name[1]] = block
+    for path, block in blocks.items():
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(block, encoding="utf-8")
+    return list(blocks)
+
+
+@pytest.fixture(scope="module")
+def extended(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of the installed wheel with the pipeline, method, task and sweep of the documents, and its tables."""
+    folder = tmp_path_factory.mktemp("extended")
+    made = run_command(library / "bin" / "ease-project", "my-project", cwd=folder, library=library)
+    assert made.returncode == 0, made.stderr
+    project = folder / "my-project"
+    kedro(project, library, "pipeline", "create", "word_counts")
+    package = "src/my_project"
+    assert write_documented("CONTRIBUTING.md", project) == [
+        f"{package}/mine.py",
+        f"{package}/pipeline_registry.py",
+        "conf/base/parameters/methods/mine.yml",
+        f"{package}/pipelines/word_counts/nodes.py",
+        f"{package}/pipelines/word_counts/pipeline.py",
+        "conf/base/parameters_word_counts.yml",
+        "conf/base/catalog/word_counts.yml",
+    ]
+    assert write_documented("docs/evaluation.md", project) == ["conf/base/parameters/tasks/headlines.yml"]
+    assert write_documented("docs/experiments.md", project) == ["conf/base/parameters/sweeps/rates.yml"]
+    for language in ("en", "sw"):
+        headlines = project / "data" / "01_raw" / "evaluation" / "headlines" / language / "test.tsv"
+        headlines.parent.mkdir(parents=True)
+        rows = [f"A {kind} story, number {number}\t{kind}\n" for kind in ("sport", "weather") for number in range(9)]
+        headlines.write_text("headline\tcategory\n" + "".join(rows), encoding="utf-8")
+    prepare = ("run", "--pipelines=train_multilingual", f"--tags={PREPARATION}")
+    kedro(project, library, *prepare, "--params", params(evaluate__tasks="headlines"))
+    return project
+
+
+def kedro(project: Path, library: Path, *arguments: str) -> Done:
+    done = run_command(sys.executable, "-m", "kedro", *arguments, cwd=project, library=library)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def newest(project: Path, path: str) -> Path:
+    """Return the newest version of a dataset below `data`."""
+    return max((project / "data" / path).glob(f"*/{Path(path).name}"))
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_an_own_pipeline_reads_its_own_parameter(extended: Path, library: Path) -> None:
+    kedro(extended, library, "run", "--pipelines=word_counts", "--params", params(word_counts__minimum=40))
+    counts = pd.read_csv(extended / "data" / "08_reporting" / "word_counts.csv")
+    assert counts["count"].is_monotonic_decreasing
+    assert counts["count"].min() >= 40
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_an_own_method_is_trained_in_two_processes_and_scored_on_an_own_task(extended: Path, library: Path) -> None:
+    loop = {"max_steps": 4, "batch_size": 16, "evaluate_every": 4, "processes": 2}
+    given: dict[str, Any] = {f"multilingual__mine__training__{name}": value for name, value in loop.items()}
+    given["evaluate__tasks"] = "headlines"
+    run = ("run", "--pipelines=train,evaluate", "--namespaces=multilingual.mine")
+    kedro(extended, library, *run, "--params", params(**given))
+    scores = json.loads(newest(extended, "07_model_output/multilingual/mine/scores.json").read_text(encoding="utf-8"))
+    assert {(row["task"], row["subset"]) for row in scores} == {("headlines", name) for name in ("average", "en", "sw")}
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_an_own_sweep_trains_its_variants_or_one_of_them(extended: Path, library: Path) -> None:
+    run = ("run", "--pipelines=sweep", "--params")
+    kedro(extended, library, *run, params(sweep="rates", sweeps__rates__seeds=1))
+    table = "08_reporting/multilingual/sweeps/rates.parquet"
+    assert set(pd.read_parquet(newest(extended, table))["variant"]) == {"start", "slow", "fast"}
+    kedro(extended, library, *run, params(sweep__name="rates", sweep__only="[fast]"))
+    assert set(pd.read_parquet(newest(extended, table))["model"]) == {"fast seed=1", "fast seed=2"}
 
 
 def test_a_project_has_the_configuration_of_the_checkout(tmp_path: Path) -> None:

@@ -42,8 +42,10 @@ def create_project(folder: Path) -> None:
     Raises:
         EaseError: If the folder contains other files, or if it cannot be written.
     """
+    contents: list[str] = []
     try:
-        contents = sorted({path.name for path in folder.iterdir()} - _PERMITTED) if folder.exists() else []
+        if folder.exists():
+            contents = sorted({path.name for path in folder.iterdir()} - _PERMITTED)
     except OSError as error:
         raise EaseError(
             f"{folder} cannot be read as a folder ({error.strerror}): choose a new or an empty folder for the project."
@@ -72,8 +74,10 @@ def package_name(folder: Path) -> str:
 
 def _copy_configuration(folder: Path) -> None:
     for name in (*(f"conf/{name}" for name in _CONFIGURATION), "constraints.txt"):
-        # A wheel has them in this package; an editable install has them in the checkout.
-        source = _PACKAGE / name if (_PACKAGE / name).exists() else _CHECKOUT / name
+        source = _PACKAGE / name
+        if not source.exists():
+            # A wheel has them in this package; an editable install has them in the checkout.
+            source = _CHECKOUT / name
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, folder / name)

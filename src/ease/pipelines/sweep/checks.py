@@ -97,6 +97,7 @@ def _check_variant(
         trainings.append(variant)
     for training in trainings:
         try:
+            # The recipes of the other seeds differ in the seed alone.
             recipe = training.vary(swept.recipes, variant.seeds[0])
         except ValidationError as error:
             raise EaseError(format_validation_error(error, Recipe)) from error

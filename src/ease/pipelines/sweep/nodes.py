@@ -143,6 +143,7 @@ def run_sweep(
         Path(), training_pairs, evaluation_data, dumps, tasks, run.setting, entity_vocabulary, entity_embeddings
     )
     inputs = Inputs(sentences, data, acquire, texts, run.recipes, encoders, folder)
+    # Until Kedro has saved the rows, after this function, no other run may resume or remove the folder.
     lock_for_run(folder)
     models = dict[str, Path]()
     rows = Rows()
@@ -187,6 +188,7 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) 
         "method": variant.method,
         "seed": seed,
         "languages": " ".join(setting.languages),
+        # By recipe, base and pooling, the report finds the published model that is trained in the same way.
         "base": setting.encoder.name,
         "pooling": setting.encoder.pooling,
         "development": development,
@@ -206,6 +208,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     # A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
     options = setting.encoder
+    # A resumed sweep with other options, sentences or weights must not continue from the earlier start.
     key = hashlib.sha256(options.model_dump_json().encode())
     if options.name == RANDOM:  # its tokenizer is trained on the sentences
         for sentence in drawn_sentences(inputs.sentences, setting):
@@ -260,6 +263,7 @@ def _random_table(table: Path, seed: int, folder: Path) -> Path:
 
 def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
     """Draw a number of pairs of each language; the draw depends only on the seed."""
+    # Hashes, so that the draw depends on neither the engine nor the order of the rows.
     ticket = draw(seed, pairs.pair_id)
     turn = ibis.row_number().over(group_by=pairs.language, order_by=[ticket, pairs.pair_id])
     return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
@@ -351,6 +355,7 @@ def report_sweep(
     logger.info("Variants, in points of 100:\n%s", format_table(table))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
     figure = plot_variants(scores, title=f"{task}: {title}")
+    # A training has a row for each of its scores, and a start has no time.
     trained = rows[rows["seconds"] > 0].drop_duplicates("model").drop(columns="value")
     trained = trained.rename(columns={"seconds": "value"})
     times = plot_variants(trained, f"Time of training: {title}", "training steps (seconds)")
