@@ -193,9 +193,7 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
             raise EaseError(f"The parameter `{name}` {place} has no effect: write `{nested}`.")
     for name in dotted(values):
         if name.partition(".")[0] in sweeps:
-            raise EaseError(
-                f"The parameter `{name}` {place} has no effect: write `sweeps.{name}`."
-            )
+            raise EaseError(f"The parameter `{name}` {place} has no effect: write `sweeps.{name}`.")
         if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")
 
