@@ -354,7 +354,11 @@ def name_sweep(parameters: Mapping[str, Any]) -> dict[str, str]:
         EaseError: If there is no such sweep.
     """
     # The other sweeps are not validated here: every command that reads the catalog asks for these names.
-    name = validate(SweepChoice, SweepChoice.from_name(parameters["sweep"]), "Parameter `sweep`").name
+    choice = parameters["sweep"]
+    if isinstance(choice, str):
+        name = choice
+    else:
+        name = validate(SweepChoice, choice, "Parameter `sweep`").name
     check_name(name, list(parameters["sweeps"]), "sweep")
     setting = parameters["sweeps"][name].get("setting", {})
     return {"name": name, "setting": setting.get("name", MULTILINGUAL)}
