@@ -162,6 +162,7 @@ def _command_to_make(dataset: str) -> str:
     job = pipelines.get(f"train_{setting}")
     if job and dataset in job.only_nodes_with_tags(*PREPARATION.split(",")).all_outputs():
         return preparation_of(setting)
+    # Sums make a dataset, too, among much else.
     sizes = {name: len(pipelines[name].nodes) for name in pipelines if dataset in pipelines[name].all_outputs()}
     return f"`kedro run --pipelines={min(sizes, key=sizes.__getitem__)}`"
 
@@ -172,8 +173,10 @@ def _check_engine(run: PlannedRun) -> None:
     if find_spec("pyspark") is None:
         raise EaseError("`engine=spark` needs PySpark: install the extra `spark` (docs/cluster.md).")
     home = os.environ.get("JAVA_HOME")
-    # Without JAVA_HOME, Spark's scripts look in PATH, too.
-    folder = f"{home}/bin" if home else None
+    # Spark's scripts look in PATH only without JAVA_HOME.
+    folder = None
+    if home:
+        folder = f"{home}/bin"
     if shutil.which("java", path=folder) is None:
         raise EaseError(
             f"`engine=spark` needs a Java runtime, 17 or later, and there is none in {home or 'PATH'}: install one "

@@ -1,10 +1,13 @@
-"""The dataset `dumps`, which `acquire` writes."""
+"""The dataset `dumps`, which `acquire` and `released_pairs` write, and `teach` for its languages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+Dumps = dict[str, Any]
+"""The dumps' files with their dates, as `locate_dumps` of the pipeline `acquire` returns them"""
 
 
 def has_items(dumps: Mapping[str, Any]) -> bool:

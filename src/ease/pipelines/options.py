@@ -80,6 +80,7 @@ class AcquireOptions(ConnectionOptions):
 
     @model_validator(mode="after")
     def _check_wikidata(self) -> Self:
+        # The truthy statements have no sitelinks.
         if self.wikidata_titles == "json" and self.wikidata_types == "truthy":
             raise ValueError(
                 "`wikidata_types: truthy` goes with `wikidata_titles: page_props`: the JSON dump has both titles "

@@ -106,7 +106,7 @@ def score_each(
     report: Callable[[Sequence[Score], int | None], object],
     dimensions: Sequence[int] = (),
     revision: str | None = None,
-    **about: Any,
+    **columns: Any,
 ) -> tuple[Rows, dict[str, Any]]:
     """Score an encoder on the named tasks whose data can be read, and report its failures.
 
@@ -116,7 +116,7 @@ def score_each(
     `revision` is the one that `load` requests from the hub.
 
     Returns:
-        Rows with the columns `about`: scores, those of truncated embeddings with a `dimension`, and a row without a
+        Rows with the `columns`: scores, those of truncated embeddings with a `dimension`, and a row without a
         value, noted with the reason, for all that could not be scored; how the encoder embeds texts, with its prompts.
     """
     from ease.encoders.encoder import describe_encoder, embedding_dimension
@@ -126,16 +126,16 @@ def score_each(
     references = scorable(data.references, data.located)
     unscored = _unreadable(data)
     if not references:
-        return [{**about, **row} for row in unscored], {}
+        return [{**columns, **row} for row in unscored], {}
     try:
         model = place(load(encoder))
     except EaseError as error:
         logger.warning("Not scored: %s", error)
-        return [{**about, **_unscored(None, None, str(error))}], {}
+        return [{**columns, **_unscored(None, None, str(error))}], {}
     embedding = describe_encoder(model, encoder, revision)
     if encoding.precision != "fp32":
         embedding["precision"] = encoding.precision
-    about |= embedding
+    columns |= embedding
     rows = Rows()
     prompts: dict[str, str] = {}
     score_cache = None
@@ -151,16 +151,16 @@ def score_each(
         encode = encode_with(model, encoding.model_copy(update={"cache": cache}), source=encoder)
         for name, task in select_tasks(references, located_parameters(data.tasks, data.located)).items():
             prompts[name] = encode.for_task(name, task.task_type).describe_prompts()
-            columns = {**about, "prompt": prompts[name]}
+            task_columns = {**columns, "prompt": prompts[name]}
             try:
                 for task_rows in _score_task(encode, task, data.located, shorter, score_cache, report):
-                    rows += [{**columns, **row} for row in task_rows]
+                    rows += [{**task_columns, **row} for row in task_rows]
             except EaseError as error:
                 logger.warning("The task %s could not be scored: %s", name, error)
                 unscored.append(_unscored(name, None, str(error)))
-    # A stable sort: readers take the first row of a score, that of all dimensions.
+    # Whole embeddings first, else in the order of the tasks: the sort is stable.
     rows.sort(key=lambda row: "dimension" in row)
-    return [*rows, *({**about, **row} for row in unscored)], {**embedding, "prompt": prompts}
+    return [*rows, *({**columns, **row} for row in unscored)], {**embedding, "prompt": prompts}
 
 
 def _score_task(
@@ -198,7 +198,12 @@ def _cached_task_scores(
 ) -> list[Score]:
     """Return a task's scores from the cache, else computed; the averages have the note about unreadable subsets."""
     scores = cached_scores(cache, task.name, depends_on, partial(score_task, encode, task))
-    return [replace(score, note=score.note or note) if score.averaged else score for score in scores]
+    noted = []
+    for score in scores:
+        if score.averaged:
+            score = replace(score, note=score.note or note)
+        noted.append(score)
+    return noted
 
 
 def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None:
@@ -249,11 +254,11 @@ def score_all(encoder: Path, data: Scoring) -> list[Score]:
     return scores
 
 
-def score_rows(scores: Sequence[Score], located: LocatedSets, items: str = "", **about: Any) -> Rows:
+def score_rows(scores: Sequence[Score], located: LocatedSets, items: str = "", **columns: Any) -> Rows:
     """Return a task's scores as rows with the versions of model, data and code, and the file of their items."""
     return [
         {
-            **about,
+            **columns,
             **score.row(),
             "data": located[score.task].version(score.subset),
             "code": scoring_version(),

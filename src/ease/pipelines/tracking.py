@@ -64,6 +64,7 @@ def nested_run(
     name: str, parameters: Mapping[str, Any] | None = None, *, log_system_metrics: bool = False
 ) -> Iterator[str]:
     """Open a nested run with its parameters; yield the run's id."""
+    # By the tags, a later run closes this one if its process was killed.
     with mlflow.start_run(
         run_name=name, nested=True, log_system_metrics=log_system_metrics, tags=process_tags()
     ) as run:

@@ -136,6 +136,7 @@ def gather_data(
         sources.append(source_options(source))
     file = folder / "texts.parquet"
     with report_write_errors(folder):
+        # An interrupted run may have left parts of other sources.
         shutil.rmtree(folder, ignore_errors=True)
         workspace = Workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
         texts, report = gather_texts(sources, workspace, seed, recipe.rows)
@@ -161,6 +162,7 @@ def train_tracked(
     setting = data.setting
     folder = lock.folder
     located = read_located(data.evaluation_data)
+    # A set may be incomplete where it was located: scoring skips its task, but a checkpoint needs it.
     require_sets(setting.dev_tasks, located, data.tasks)
     card = describe_data(recipe.method, recipe.data, data.dumps, setting)
     # Tables are passed as files, so that each process of the training can read them.
@@ -184,9 +186,11 @@ def train_tracked(
     with training_run(name, {**flatten_options(recipe), **flatten_options(setting, "setting")}) as run_id:
         report = RunReport(run_id)
         result = run_job(job, report, lock)
+        # An earlier session of this training has logged its values to its own run.
         report.complete(result.history)
         note_result(run_id, card, recipe.method, result)
         log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
+        # A sweep trains many models, and logs none.
         if tracking is not None:
             log_model(result.model, name, tracking)
     write_origin(result.model, run_id, setting.encoder, recipe.training.matryoshka, result.seconds)
@@ -249,9 +253,11 @@ def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
         names = " and ".join(file.name for file in files)
         return [DataSource(name=f"Released training pairs: {names}", licence=TEXT_LICENCE)]
     if dumps["source"] == SAMPLE:
-        wiki, licence = "Sample wiki", SAMPLE_LICENCE
+        wiki = "Sample wiki"
+        licence = SAMPLE_LICENCE
     else:
-        wiki, licence = "Wikipedia", WIKIPEDIA_LICENCE
+        wiki = "Wikipedia"
+        licence = WIKIPEDIA_LICENCE
     sources = [
         DataSource(name=f"{wiki} ({dump['language']})", date=dump["dump_date"], licence=licence)
         for dump in dumps["wikipedia"]

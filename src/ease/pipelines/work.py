@@ -31,6 +31,7 @@ def scratch_for_run(work: str | Path, name: str) -> Path:
 
 def release_work(*, succeeded: bool = False) -> None:
     """Remove the run's scratch folders and, if it has succeeded, its finished ones; release its locks."""
+    # After a failed run, what its nodes returned may not be saved: the next run resumes from these folders.
     if succeeded:
         for folder in _finished:
             remove_folder(folder)

@@ -36,6 +36,7 @@ def check_setting_tasks(node: Node, run: PlannedRun) -> None:
     test_tasks = known_references(setting.test_tasks, tasks)
     check_tasks((*known_references(setting.dev_tasks, tasks), *test_tasks), tasks)
     parameter = f"{setting.name}.setting.test_tasks"
+    # Configured tasks without data are skipped, but not those that a user asks for.
     if parameter in run.typed:
         for reference in without_audit(test_tasks, run):
             check_sets(partial(require_named_set, reference, parameter), node, run, [reference])

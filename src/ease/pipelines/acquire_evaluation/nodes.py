@@ -56,14 +56,15 @@ def locate(
     acquire: AcquireOptions,
     sets: EvaluationSetOptions,
     tasks: TaskParameters,
-    named: Sequence[str] = (),
+    required: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON.
 
-    A failed download of a task that the user has `named` is a fault, which fails the run once all else is scored.
+    A failed download of a `required` task is a fault, which fails the run once all else is scored.
     """
     check_references(references, tasks)
     names = list(dict.fromkeys(map(task_name, references)))
+    # Known only for the tasks of the package: a project's own sets have no publisher.
     fetch_faults: dict[str, dict[str, str]] = {}
     if sets.fetch:
         fetch_faults = fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)
@@ -79,7 +80,7 @@ def locate(
         parameters[name] = {**tasks[name], "path": str(path)}
     selected = select_tasks(references, parameters)
     located = read_sets(locate_sets(selected), selected)
-    for reference in named:
+    for reference in required:
         name, _, subset = reference.partition(":")
         # A set that is there is scored, even if further files of it could not be downloaded.
         if fetch_faults.get(name) and not located[name].faults and not scorable([reference], located):

@@ -24,6 +24,7 @@ def create_set_location(setting: str) -> Pipeline:
                     "params:acquire",
                     "params:acquire_evaluation",
                     "params:tasks",
+                    # `evaluate.tasks` may name further tasks.
                     "params:evaluate",
                     "params:setting",
                 ],

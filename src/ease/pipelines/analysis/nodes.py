@@ -71,7 +71,8 @@ class Compared:
 
     def task(self, reference: str) -> Task:
         """Return a task, or one of its subsets, with the located path of its data."""
-        name, located = task_name(reference), read_located(self.evaluation_data)
+        name = task_name(reference)
+        located = read_located(self.evaluation_data)
         if name not in located:
             raise EaseError(
                 f"The analysis reads {reference}, but the evaluation data of this run are "
@@ -92,6 +93,7 @@ class Compared:
         trained = {name: folder for name in in_order(self.encoders) if (folder := self.encoders[name])}
         if not trained:
             raise EaseError("This setting has no encoder to analyse yet: run its training first.")
+        # The order of methods, in which tables and plots list them.
         return {name: encode_with(folder, self.encoding, name) for name, folder in trained.items()}
 
     def encode_by(self, name: str) -> Encode:
@@ -198,8 +200,9 @@ def draw_roc_curves(
 ) -> Plotted:
     """Draw the ROC curves of the cosines of positive and negative pairs."""
     compared = Compared(encoders, encoding, evaluation_data, tasks)
-    others = Compared({}, encoding)
-    further = {title: others.encode_by(name) for title, name in options.further.items()}
+    # Without the setting's encoders, since a folder may have the name of a method.
+    other_encoders = Compared({}, encoding)
+    further = {title: other_encoders.encode_by(name) for title, name in options.further.items()}
     table = roc_curves(compared.encode() | further, compared.graded(options.graded), options)
     areas = table.groupby("model", sort=False)["auc"].first().reset_index()
     _log(areas, f"Area under the ROC curve of the cosines of {options.graded}", "roc_curves", decimals=3)

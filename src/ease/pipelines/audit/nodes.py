@@ -12,15 +12,13 @@ from ease.entities.audit import ANSWER, LEFT, AuditOptions, select_audit_sentenc
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.lazy import ibis, pc, pd
-from ease.pipelines.located_dumps import has_items
+from ease.pipelines.located_dumps import Dumps, has_items
 from ease.pipelines.options import AUDIT_SET
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
-
-Dumps = dict[str, Any]
 
 
 def find_audit_candidates(

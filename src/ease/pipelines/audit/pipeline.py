@@ -20,7 +20,9 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                     "sentences",
                     "links",
                     "sitelinks",
+                    # For distractors of the same type.
                     "entity_types",
+                    # They say whether articles can be joined by their items.
                     "dumps",
                     "params:audit",
                     "params:setting",

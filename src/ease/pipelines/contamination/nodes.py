@@ -41,6 +41,7 @@ def find_contaminated_items(
     task_texts, faults = read_task_texts(select_tasks(references, located_parameters(tasks, located)).values())
     for task, reason in faults.items():
         logger.warning("Contamination of the task %s cannot be found: %s", task, reason)
+    # Tasks share texts, each of which is searched once.
     texts = list(dict.fromkeys(text for subset in task_texts for item in subset.texts for text in item))
     matches = find_matches(texts, pairs, contamination)
     rows = [

@@ -31,6 +31,7 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
             score_clean_items,
             inputs={
                 "contaminated": f"{setting}.contaminated_items",
+                # Its cache has the scores of single items.
                 "encoding": "params:encoding",
                 "baselines": f"{BASELINES}.scores",
                 **scores,

@@ -12,15 +12,13 @@ from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_enti
 from ease.io.files import report_write_errors
 from ease.lazy import ibis
 from ease.methods import UNTRAINED
-from ease.pipelines.located_dumps import has_items
+from ease.pipelines.located_dumps import Dumps, has_items
 from ease.pipelines.setting import Setting
 from ease.pipelines.training import write_encoder
 from ease.pipelines.work import scratch_for_run
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)
-
-Dumps = dict[str, Any]
 
 
 def make_entity_embeddings(

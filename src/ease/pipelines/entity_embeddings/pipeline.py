@@ -38,8 +38,11 @@ def create_embeddings(setting: str, project_options: bool) -> Pipeline:
                 inputs=[
                     "entity_vocabulary",
                     "sitelinks",
+                    # A page may have been moved between the dump of the vectors and this one.
                     "redirects",
+                    # Wikipedia2Vec is trained on one of them.
                     "dumps",
+                    # For the dimension.
                     "start_encoder",
                     "params:entity_embeddings",
                     "params:setting",
@@ -53,6 +56,8 @@ def create_embeddings(setting: str, project_options: bool) -> Pipeline:
         prefix_datasets_with_namespace=False,
         tags="entity_embeddings",
     )
-    shared = {"params:work", "params:entity_embeddings"} if project_options else {"params:work"}
+    shared = {"params:work"}
+    if project_options:
+        shared.add("params:entity_embeddings")
     encoder = f"{setting}.{UNTRAINED}.encoder"
     return pipeline(stage, namespace=setting, inputs={"start_encoder": encoder}, parameters=shared)

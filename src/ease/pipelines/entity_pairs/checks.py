@@ -13,7 +13,7 @@ from ease.pipelines.options import AUDIT
 from ease.pipelines.setting import Setting
 
 
-def check_released(node: Node, run: PlannedRun) -> None:
+def refuse_released(node: Node, run: PlannedRun) -> None:
     """Refuse the parameter of released pairs, which another pipeline reads."""
     setting = run.options(node, Setting)
     if run.options(node, PairOptions).released is not None:
@@ -35,4 +35,4 @@ def check_audit(node: Node, run: PlannedRun) -> None:
         )
 
 
-CHECKS = {make_pairs: [check_released, check_audit]}
+CHECKS = {make_pairs: [refuse_released, check_audit]}

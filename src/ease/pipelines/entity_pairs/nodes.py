@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from ease.entities.links import first_sentences
 from ease.entities.negatives import (
@@ -20,14 +19,12 @@ from ease.entities.pairs import (
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, with_min_link_count
 from ease.errors import EaseError
 from ease.lazy import go, ibis, pd
-from ease.pipelines.located_dumps import has_items
+from ease.pipelines.located_dumps import Dumps, has_items
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
 
 logger = logging.getLogger(__name__)
-
-Dumps = dict[str, Any]
 
 
 def make_vocabulary(
@@ -63,12 +60,14 @@ def make_pairs(
         The pairs; how many each filter removed, as a table, also in the log, and as a plot. Pairs on excluded pages of
         the audit are not counted.
     """
-    if options.sentences != "linking":
+    links_of_pairs = links
+    if options.sentences == "first":
         # The entity of a page pairs with its first sentence, whether or not the sentence links to it.
-        own_sentences = sentences.filter(sentences.language.isin(list(setting.languages)))
-        links_of_pairs = first_sentences(own_sentences, sitelinks if has_items(dumps) else None)
-    else:
-        links_of_pairs = links
+        setting_sentences = sentences.filter(sentences.language.isin(list(setting.languages)))
+        titles = None
+        if has_items(dumps):
+            titles = sitelinks
+        links_of_pairs = first_sentences(setting_sentences, titles)
     if options.without_audit:
         if audit_pages is None:
             raise EaseError(
@@ -81,7 +80,8 @@ def make_pairs(
     if negatives.without == "drop" and dumps["wikidata"]:
         mining = prepare_mining(sentences, links, sitelinks, entity_types, negatives)
     filtered = filter_links(sentences, links_of_pairs, entity_vocabulary, options, mining)
-    filtered = filtered.cache()  # read twice
+    # Read by the funnel and by the pairs: a lazy expression would be computed for each.
+    filtered = filtered.cache()
     funnel = count_filters(filtered, options).to_pandas()
     check_pairs_left(funnel, options.min_pairs_per_language, setting.languages)
     logger.info(

@@ -26,10 +26,12 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                     "sitelinks",
                     "entity_types",
                     "entity_vocabulary",
+                    # They say whether there are items, and types to draw negatives by.
                     "dumps",
                     # An input even if the audit is not excluded: a run that makes both then makes the audit first.
                     "audit_pages",
                     "params:pairs",
+                    # `without: drop` drops the pairs that have no hard negative.
                     "params:hard_negatives",
                     "params:setting",
                 ],

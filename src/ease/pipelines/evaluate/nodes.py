@@ -48,6 +48,7 @@ def score_encoder(
         return []
     references = evaluate.references(setting.test_tasks, tasks)
     data = Scoring(references, read_located(evaluation_data), tasks, encoding)
+    # It names the dimensions that `matryoshka` has trained.
     origin = origin_of(encoder)
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
     columns = {"setting": setting.name, "model": encoder.parent.name, **origin}

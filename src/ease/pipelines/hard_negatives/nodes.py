@@ -16,11 +16,10 @@ from ease.entities.pairs import (
     add_further_entities,
 )
 from ease.lazy import ibis
+from ease.pipelines.located_dumps import Dumps
 from ease.reporting.markdown_tables import format_losses
 
 logger = logging.getLogger(__name__)
-
-Dumps = dict[str, Any]
 
 
 def add_hard_negatives(
@@ -38,6 +37,7 @@ def add_hard_negatives(
     The pairs also get the other entities of their sentences and the subjects of their pages.
     """
     mining = None
+    # page_props tables name the items of pages, but not their types.
     if dumps["wikidata"]:
         mining = prepare_mining(sentences, links, sitelinks, entity_types, options)
     mined = mine_hard_negatives(pairs, mining, entity_vocabulary)

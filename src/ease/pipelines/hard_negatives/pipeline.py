@@ -16,11 +16,14 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                 add_hard_negatives,
                 inputs=[
                     "pairs",
+                    # Their pages' subjects are no negatives.
                     "sentences",
+                    # Nor are the entities that a page links to.
                     "links",
                     "sitelinks",
                     "entity_types",
                     "entity_vocabulary",
+                    # Without Wikidata's types, pairs have no hard negative.
                     "dumps",
                     "params:hard_negatives",
                 ],

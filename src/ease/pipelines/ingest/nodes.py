@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.parquet import read_parquet
 from ease.lazy import go, ibis, pd
-from ease.pipelines.located_dumps import has_items
+from ease.pipelines.located_dumps import Dumps, has_items
 from ease.pipelines.options import CachedIngestOptions
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
@@ -34,7 +34,6 @@ from ease.wikimedia.wikipedia import ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 
-Dumps = dict[str, Any]
 Table: TypeAlias = "ibis.Table | list[Path]"
 """A table, or the files of its parts."""
 
@@ -45,6 +44,7 @@ def parse_wikipedia(
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages."""
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     languages = dict.fromkeys(file.language for file in files)
+    # `acquire` may have been run with other `--params` than `ingest`.
     if set(languages) != set(setting.languages):
         raise EaseError(
             f"The located dumps are of {' '.join(languages)}, but `{setting.name}.setting.languages` are "

@@ -14,18 +14,21 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
         [
             node(
                 parse_wikipedia,
+                # With `engine=spark`, the workers parse the dumps.
                 inputs=["dumps", "params:ingest", "params:setting", "params:engine"],
                 outputs=["sentences", "redirects", "pages", "page_counts"],
                 name="parse_wikipedia",
             ),
             node(
                 read_wikidata,
+                # page_props tables name pages by their numbers, Wikidata by their titles: `pages` has both.
                 inputs=["dumps", "pages", "params:ingest", "params:setting", "params:engine"],
                 outputs=["sitelinks", "entity_types", "wikidata_counts"],
                 name="read_wikidata",
             ),
             node(
                 make_links,
+                # The dumps say whether there is a Wikidata, which identifies the same entity across languages.
                 inputs=["sentences", "redirects", "sitelinks", "dumps", "params:setting"],
                 outputs="links",
                 name="make_links",

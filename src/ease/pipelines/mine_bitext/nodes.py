@@ -140,6 +140,7 @@ def _pairs_with_candidates(candidates: ibis.Table, pairs: list[LanguagePair]) ->
 def _licence(pair: LanguagePair, dumps: Mapping[str, Any]) -> str:
     if dumps["source"] == SAMPLE:
         return SAMPLE_LICENCES
+    # Wikipedia's licence depends on the date of the dump.
     files = [file for file in dumps["wikipedia"] if file["language"] in pair]
     return " and ".join(sorted({wikipedia_licence(file["dump_date"]) for file in files}))
 

@@ -24,9 +24,11 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                     "bitext_sentences",
                     "bitext_candidates",
                     "encoder",
+                    # Their dates give the licences of the sentences.
                     "dumps",
                     "params:mine_bitext",
                     "params:encoding",
+                    # The memory of the DuckDB that joins the matches.
                     "params:texts",
                     "params:work",
                     "params:setting",

@@ -104,6 +104,7 @@ def write_folder(
         raise EaseError(f"{target} is a file: give a folder as `publish.to`.")
     if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
         raise EaseError(f"{target} has files that `publish` did not write: remove it, or give another `publish.to`.")
+    # Before anything is exported, which takes minutes.
     if options.repository is not None:
         from ease.io.hub import require_token
 
@@ -158,6 +159,7 @@ def _write_model(
     shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
     version = encoder.parent.name
     sections: dict[str, str] = {}
+    # Only methods that read entities have a table of them.
     if has_entities(encoder):
         count = write_entity_table(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
         sections["Entities"] = (

@@ -17,7 +17,9 @@ def create_pipeline() -> Pipeline:
                     "params:publish",
                     "published.encoder",
                     "published.scores",
+                    # The labels of the trained entities.
                     "published.vocabulary",
+                    # Every form of the encoder is compared with torch on some of their sentences.
                     "published.training_pairs",
                     "published.mewsc16",
                 ],

@@ -41,6 +41,7 @@ def locate_released_pairs(acquire: AcquireOptions, pairs: PairOptions, setting: 
     """
     source = require_source(pairs, setting)
     if is_mirror(source):
+        # By the address, since files of several addresses have one name.
         folder = acquire.download_folder / "released" / hashlib.sha256(source.encode()).hexdigest()[:16]
         files = [folder / (Path(urlsplit(source).path).name or "pairs.json")]
         with Client(acquire.download) as client:
@@ -99,8 +100,8 @@ def make_released_pairs(
 ) -> ibis.Table:
     """Make a training pair from each released pair; its hard negative is drawn from the pair's own list."""
     options = pairs.without_limits()
-    filtered = filter_links(sentences, links, entity_vocabulary, options)
-    filtered = filtered.cache()  # read twice
+    # Read by the check and by the pairs: a lazy expression would be computed for each.
+    filtered = filter_links(sentences, links, entity_vocabulary, options).cache()
     check_pairs_left(count_filters(filtered, options).to_pandas(), options.min_pairs_per_language, setting.languages)
     selected = select_pairs(filtered, sentences, options)
     mined = draw_released_negatives(selected, entity_types, negatives.seed)

@@ -31,6 +31,7 @@ def _released_pairs(setting: str) -> Pipeline:
             ),
             node(
                 read_released_pairs,
+                # The folder of parts keeps the tables from run to run.
                 inputs=["dumps", "params:ingest", "params:setting"],
                 outputs=["sentences", "redirects", "sitelinks", "entity_types"],
                 name="read_released_pairs",
@@ -56,6 +57,7 @@ def _released_pairs(setting: str) -> Pipeline:
                     "entity_types",
                     "entity_vocabulary",
                     "params:pairs",
+                    # Only its seed has an effect.
                     "params:hard_negatives",
                     "params:setting",
                 ],

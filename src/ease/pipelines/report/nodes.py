@@ -70,6 +70,7 @@ def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figur
     Without scores, there is no page.
     """
     if not scores.data:
+        # Nothing is saved for an empty path.
         return Path()
     # A whitening alone has no curve.
     figures = {"Scores by method": scores, "Training curves": curves}
@@ -99,21 +100,26 @@ def gather_sweeps(setting: Setting, sweep_tables: dict[str, ibis.Table]) -> Rows
     rows = []
     for name, table in sweep_tables.items():
         for row in table.to_pandas().to_dict("records"):
-            known = {column: row[column] for column in COLUMNS_OF_SWEEPS if not pd.isna(row.get(column))}
-            under = f"{name}, {row['under']}" if row.get("under") else name
-            of_sweep = {"method": row.get("recipe", row["variant"]), "model": f"sweep {under}", "sweep": under}
-            rows.append({**_about(setting), **known, **of_sweep})
+            # Tables of earlier versions have fewer columns.
+            columns = {column: row[column] for column in COLUMNS_OF_SWEEPS if not pd.isna(row.get(column))}
+            title = name
+            if row.get("under"):
+                title = f"{name}, {row['under']}"
+            variant = {"method": row.get("recipe", row["variant"]), "model": f"sweep {title}", "sweep": title}
+            rows.append({**_describe_setting(setting), **columns, **variant})
     return rows
 
 
 def gather_scores(setting: Setting, sweep_scores: Rows, **scores: Rows) -> Rows:
     """Return the scores of a setting with their encoders and methods."""
     # A row's own values take precedence: the setting may have changed since.
-    rows = [{**_about(setting), "method": method, **row} for method in in_order(scores) for row in scores[method]]
+    rows = [
+        {**_describe_setting(setting), "method": method, **row} for method in in_order(scores) for row in scores[method]
+    ]
     return [*rows, *sweep_scores]
 
 
-def _about(setting: Setting) -> dict[str, Any]:
+def _describe_setting(setting: Setting) -> dict[str, Any]:
     return {"setting": setting.name, "base": setting.encoder.name, "pooling": setting.encoder.pooling}
 
 

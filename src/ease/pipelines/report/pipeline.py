@@ -109,9 +109,11 @@ def _report() -> Pipeline:
             node(
                 write_report,
                 inputs=[
+                    # Printed beside the scores of this project.
                     "papers.tables",
                     "params:report",
                     "params:work",
+                    # Its cache has the scores' items, from which differences are tested.
                     "params:encoding",
                     f"{BASELINES}.scores",
                     f"{MULTILINGUAL}.report_scores",

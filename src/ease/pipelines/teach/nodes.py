@@ -54,8 +54,8 @@ EVALUATIONS = 8
 def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str, companions: Any) -> dict[str, Any]:
     """Locate or download the dumps and page_props tables of the language and its companions."""
     check_taught_languages(language, companions, acquire)
-    others = [code for code in setting.languages if code != language]
-    logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
+    companion_codes = [code for code in setting.languages if code != language]
+    logger.info("Teaching %s beside its companions %s", language, ", ".join(companion_codes) or "(none)")
     # The sample's Wikidata knows no types of other wikis' items.
     wikidata = acquire.wikidata
     if wikidata == SAMPLE and acquire.wikipedia != SAMPLE:
@@ -133,6 +133,7 @@ def build_start(
         setting=setting,
     )
     result = train_tracked(name, data, complete, lock, None)
+    # As for any start, the encoder's file names no run, so its scores are added to none.
     write_origin(result.model, None, setting.encoder)
     return result.model
 

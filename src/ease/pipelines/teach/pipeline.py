@@ -41,6 +41,7 @@ def _locations() -> Pipeline:
             "params:tasks",
             "params:evaluate",
             "params:teach.setting",
+            # The test set that the run makes from links.
             "teach.audit_set",
         ],
         outputs="teach.evaluation_data",
@@ -61,6 +62,7 @@ def _start() -> Pipeline:
             "teach.evaluation_data",
             "teach.dumps",
             "params:tasks",
+            # A start with random weights is trained by masked-language modelling first.
             f"params:teach.{MLM}",
             "params:teach.setting",
             "params:encoders",
@@ -69,6 +71,7 @@ def _start() -> Pipeline:
             "params:work",
             "params:teach.language",
             "params:teach.encoder",
+            # A tokenizer that does not know the script is refused.
             "params:teach.max_unknown_words",
         ],
         outputs=f"teach.{UNTRAINED}.encoder",
@@ -110,6 +113,7 @@ def _report() -> Pipeline:
         report_teaching,
         inputs=[
             "teach.dumps",
+            # The page lists the pages, links and pairs of each language.
             "teach.ingest_summary",
             "teach.entity_vocabulary",
             "teach.training_pairs",

@@ -33,8 +33,10 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
         _check_language(language, str(source), "teach.language")
     if setting.get("languages") is None:
         companions = split_words(taught.get("companions"))
-        if companions is None:
-            companions = nearest_companions(language, SAMPLE_LANGUAGES if source == SAMPLE else None)
+        if companions is None and source == SAMPLE:
+            companions = nearest_companions(language, SAMPLE_LANGUAGES)
+        elif companions is None:
+            companions = nearest_companions(language)
         setting["languages"] = list(dict.fromkeys([language, *companions]))
     encoder = setting.get("encoder")
     if isinstance(encoder, dict) and encoder.get("name") is None:

@@ -38,11 +38,15 @@ def _training_on_pairs(setting: str, method: str, starts: dict[str, str]) -> Nod
         inputs={
             "recipe": f"params:{setting}.{method}",
             "setting": f"params:{setting}.setting",
+            # Defaults by encoder and method.
             "encoders": "params:encoders",
             "tracking": "params:tracking",
+            # An interrupted training resumes in the work folder.
             "work": "params:work",
             "tasks": "params:tasks",
+            # Development tasks choose the checkpoint.
             "evaluation_data": f"{setting}.evaluation_data",
+            # The model card names them.
             "dumps": f"{setting}.dumps",
             "rows": f"{setting}.training_pairs",
             "vocabulary": f"{setting}.entity_vocabulary",
@@ -60,7 +64,9 @@ def _text_gathering(setting: str, method: str) -> Node:
     return node(
         gather_method_texts,
         inputs=[
+            # For texts of the kind `pairs`, the sentences of the training pairs.
             f"{setting}.training_pairs",
+            # Texts at `sample:` are the sample's, which is made if it is missing.
             "params:acquire",
             "params:texts",
             f"params:{setting}.{method}",
@@ -80,11 +86,15 @@ def _training_on_texts(setting: str, method: str, starts: dict[str, str]) -> Nod
         inputs={
             "recipe": f"params:{setting}.{method}",
             "setting": f"params:{setting}.setting",
+            # Defaults by encoder and method.
             "encoders": "params:encoders",
             "tracking": "params:tracking",
+            # An interrupted training resumes in the work folder.
             "work": "params:work",
             "tasks": "params:tasks",
+            # Development tasks choose the checkpoint.
             "evaluation_data": f"{setting}.evaluation_data",
+            # The model card names them.
             "dumps": f"{setting}.dumps",
             "rows": f"{setting}.{method}.texts",
             **starts,
@@ -101,6 +111,7 @@ def _whitening(setting: str, starts: dict[str, str]) -> Node:
         fit_whitening,
         inputs={
             "training_pairs": f"{setting}.training_pairs",
+            # The model card names them.
             "dumps": f"{setting}.dumps",
             "options": f"params:{setting}.{WHITENING}",
             "setting": f"params:{setting}.setting",

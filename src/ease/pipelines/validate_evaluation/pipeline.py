@@ -18,6 +18,7 @@ def create_pipeline() -> Pipeline:
                     "params:acquire_evaluation",
                     "params:tasks",
                     "params:evaluate",
+                    # They say which baselines and tasks have printed scores.
                     "papers_tables",
                 ],
                 outputs="evaluation_data",
