@@ -60,7 +60,7 @@ def test_each_resample_of_a_correlation_is_the_correlation_of_the_drawn_rows() -
     cosines, gold = np.round(items.columns["cosine"], 0), items.columns["gold"]
     found = resample(paired_items("spearman", cosines, gold), "made", 5)
     # The same draws, made one by one.
-    generator = np.random.default_rng([resampling.SEED, crc32(b"made"), 50])
+    generator = np.random.default_rng([resampling.RESAMPLING_SEED, crc32(b"made"), 50])
     drawn = generator.integers(0, 50, size=(5, 50), dtype=np.int32)
     by_gold = np.argsort(gold, kind="stable")
     expected = [100 * spearmanr(cosines[by_gold[rows]], gold[by_gold[rows]]).statistic for rows in drawn]

@@ -96,24 +96,38 @@ def fit_selected(
     the accuracy that chose its hyperparameter; None without a choice.
     """
     require_known_classes(training.labels)
-    rows, labels = training.embeddings.astype(np.float64), training.labels
+    rows = training.embeddings.astype(np.float64)
     ((name, candidates),) = grid.items()
-    chosen, accuracy = candidates[0], None
+    value = candidates[0]
+    accuracy = None
+    # Threads share the embeddings and the limits of `one_thread`, which joblib's processes would not.
     with one_thread(), parallel_config("threading"):
         if len(candidates) > 1:
-            given, wanted, splitter = rows, labels, choosing
-            if isinstance(choosing, LabelledEmbeddings):
-                splitter = PredefinedSplit([-1] * len(rows) + [0] * len(choosing.labels))
-                given = np.concatenate([rows, choosing.embeddings])
-                wanted = np.concatenate([labels, choosing.labels])
-            search = GridSearchCV(
-                model, {name: list(candidates)}, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter
-            ).fit(given, wanted)
-            chosen, accuracy = search.best_params_[name], float(search.best_score_)
-        fitted = clone(model).set_params(**{name: chosen}).fit(rows, labels)
+            search = _fit_search(model, {name: list(candidates)}, rows, training.labels, choosing)
+            value = search.best_params_[name]
+            accuracy = float(search.best_score_)
+        fitted = clone(model).set_params(**{name: value}).fit(rows, training.labels)
     if np.max(getattr(fitted, "n_iter_", 0)) >= getattr(model, "max_iter", np.inf):
-        logger.warning("%s with %s %g has not converged", type(model).__name__, name, chosen)
+        logger.warning("%s with %s %g has not converged", type(model).__name__, name, value)
     return fitted, accuracy
+
+
+def _fit_search(
+    model: BaseEstimator,
+    grid: Mapping[str, list[float]],
+    rows: NDArray[np.float64],
+    labels: Labels,
+    choosing: LabelledEmbeddings | StratifiedKFold,
+) -> GridSearchCV:
+    """Fit the candidates, and compare their accuracies on development data or on folds."""
+    splitter = choosing
+    if isinstance(choosing, LabelledEmbeddings):
+        # -1 marks rows that are always for training, 0 those of the only test fold.
+        splitter = PredefinedSplit([-1] * len(rows) + [0] * len(choosing.labels))
+        rows = np.concatenate([rows, choosing.embeddings])
+        labels = np.concatenate([labels, choosing.labels])
+    search = GridSearchCV(model, grid, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter)
+    return search.fit(rows, labels)
 
 
 @dataclass(eq=False)
@@ -134,7 +148,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         """Train on embeddings (n, dimension) and labels (n,) of at least two classes."""
         rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32))
         self.classes_ = require_known_classes(np.asarray(labels))
-        wanted = torch.from_numpy(np.searchsorted(self.classes_, np.asarray(labels)))
+        targets = torch.from_numpy(np.searchsorted(self.classes_, np.asarray(labels)))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self.network_ = nn.Sequential(
@@ -147,7 +161,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             for _ in range(self.epochs):
                 for batch in torch.randperm(len(rows)).split(self.batch_size):
                     optimizer.zero_grad()
-                    functional.cross_entropy(self.network_(rows[batch]), wanted[batch]).backward()
+                    functional.cross_entropy(self.network_(rows[batch]), targets[batch]).backward()
                     optimizer.step()
         self.network_.eval()
         return self
@@ -156,8 +170,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         """Return the class of each embedding: (n, dimension) -> (n,)."""
         with torch.no_grad():
             logits = self.network_(torch.from_numpy(np.asarray(embeddings, dtype=np.float32)))
-        chosen: Labels = self.classes_[logits.argmax(dim=1).numpy()]
-        return chosen
+        predicted: Labels = self.classes_[logits.argmax(dim=1).numpy()]
+        return predicted
 
 
 class LinearClassifier(NamedTuple):
@@ -198,26 +212,28 @@ def train_classifier(
     classes = require_known_classes(training.labels, development.labels, "the development data")
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(training.embeddings)  # (n, dimension)
-    wanted = torch.from_numpy(np.searchsorted(classes, training.labels))  # (n,)
-    drawn = torch.randn(classes.size, rows.shape[1], generator=generator)
-    weight = (drawn * INITIAL_DEVIATION).requires_grad_()
+    targets = torch.from_numpy(np.searchsorted(classes, training.labels))  # (n,)
+    normal = torch.randn(classes.size, rows.shape[1], generator=generator)
+    weight = (normal * INITIAL_DEVIATION).requires_grad_()
     bias = torch.zeros(classes.size, requires_grad=True)
     optimizer = torch.optim.AdamW([weight, bias], learning_rate, weight_decay=weight_decay)
     steps = epochs * -(-len(rows) // batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
-    best, best_accuracy = LinearClassifier(classes, weight, bias), -1.0
+    best = LinearClassifier(classes, weight, bias)
+    best_accuracy = -1.0
     batches = (
         batch for _ in range(epochs) for batch in torch.randperm(len(rows), generator=generator).split(batch_size)
     )
     for step, batch in enumerate(batches, start=1):
         optimizer.zero_grad()
-        functional.cross_entropy(functional.linear(rows[batch], weight, bias), wanted[batch]).backward()
+        functional.cross_entropy(functional.linear(rows[batch], weight, bias), targets[batch]).backward()
         torch.nn.utils.clip_grad_norm_([weight, bias], clip_norm)
         optimizer.step()
         schedule.step()
         if step % evaluation_steps == 0 or step == steps:
-            now = LinearClassifier(classes, weight.detach().clone(), bias.detach().clone())
-            accuracy = float(np.mean(now.hits(development)))
+            current = LinearClassifier(classes, weight.detach().clone(), bias.detach().clone())
+            accuracy = float(np.mean(current.hits(development)))
             if accuracy > best_accuracy:
-                best, best_accuracy = now, accuracy
+                best = current
+                best_accuracy = accuracy
     return best

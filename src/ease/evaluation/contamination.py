@@ -35,19 +35,30 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SENTENCE = "sentence"
-EXACT, NGRAM, MINHASH = KINDS = ("exact", "n-gram", "minhash")
+EXACT = "exact"
+NGRAM = "n-gram"
+MINHASH = "minhash"
+MATCH_KINDS = (EXACT, NGRAM, MINHASH)
+"""Kinds of matches, the surest first"""
 UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """Ranges of Thai, Lao, Tibetan, Myanmar, Khmer, Japanese kana and Chinese characters."""
 TOKEN = re.compile(rf"[{UNSPACED}]|[^{UNSPACED}\s]+")
-ALONE = re.compile(rf"[{UNSPACED}]")
-WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # with the marks of many scripts, which Python's words lack
-SHINGLE, UNSPACED_SHINGLE = 5, 3  # characters of an n-gram; where there are no spaces
-BANDS, HASHES, SEED = 20, 120, 42  # MinHash compares a pair if all hashes of one of the bands are equal
+UNSPACED_CHARACTER = re.compile(rf"[{UNSPACED}]")
+# The pattern includes the marks of many scripts, which Python's own words lack.
+WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")
+SHINGLE_LENGTH = 5
+"""Characters of an n-gram"""
+UNSPACED_SHINGLE_LENGTH = 3
+"""Characters of an n-gram of a text without spaces"""
+BANDS = 20
+HASHES = 120
+"""MinHash compares a pair if all hashes of one of the bands, six each, are equal."""
+HASH_SEED = 42
 
-Row = Mapping[str, Any]
+ScoreRow = Mapping[str, Any]
 
 
 class ContaminationOptions(StrictModel):
@@ -64,11 +75,12 @@ class Match(NamedTuple):
     """A training sentence that contains or nearly equals a test text."""
 
     kind: str
-    similarity: float  # Jaccard similarity of the character n-grams
+    similarity: float
+    """Jaccard similarity of the character n-grams"""
     sentence: str
 
 
-class Prepared(NamedTuple):
+class NormalizedText(NamedTuple):
     """A normalised text: its tokens in one string, and its runs of tokens and of characters."""
 
     text: str
@@ -76,77 +88,90 @@ class Prepared(NamedTuple):
     shingles: list[str]
 
 
-def prepare(text: str | None, options: ContaminationOptions) -> Prepared:
-    """Normalise a text."""
+def normalize(text: str | None, options: ContaminationOptions) -> NormalizedText:
+    """Normalise a text, and cut it into runs of tokens and of characters."""
     words = " ".join(WORD.findall(unicodedata.normalize("NFKC", text or "").casefold()))
-    tokens = TOKEN.findall(words) if ALONE.search(words) else words.split()
-    alone = sum(len(token) == 1 and token >= "\u0e00" for token in tokens)
-    run, shingle = options.words, SHINGLE
-    if 2 * alone > len(tokens):
-        run, shingle = options.characters, UNSPACED_SHINGLE
-    return Prepared(
-        " ".join(tokens),
-        [" ".join(tokens[at : at + run]) for at in range(len(tokens) - run + 1)],
-        [words[at : at + shingle] for at in range(len(words) - shingle + 1)],
-    )
+    # The pattern of tokens is slow, and most texts have spaces.
+    tokens = TOKEN.findall(words) if UNSPACED_CHARACTER.search(words) else words.split()
+    unspaced = sum(len(token) == 1 and token >= "\u0e00" for token in tokens)
+    run_length = options.words
+    shingle_length = SHINGLE_LENGTH
+    if 2 * unspaced > len(tokens):
+        run_length = options.characters
+        shingle_length = UNSPACED_SHINGLE_LENGTH
+    runs = [" ".join(tokens[start : start + run_length]) for start in range(len(tokens) - run_length + 1)]
+    shingles = [words[start : start + shingle_length] for start in range(len(words) - shingle_length + 1)]
+    return NormalizedText(" ".join(tokens), runs, shingles)
 
 
 class TestIndex:
     """Index of test texts; finds training sentences that contain or nearly equal one."""
 
-    __test__ = False  # no class of tests
+    __test__ = False  # pytest would take it for a class of tests
 
     def __init__(self, texts: Sequence[str], options: ContaminationOptions) -> None:
         """Prepare the test texts."""
         from rensa import RMinHashLSH
 
-        self.options, self.tests = options, [prepare(text, options) for text in texts]
-        self.whole, self.runs = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        self.options = options
+        self.tests = [normalize(text, options) for text in texts]
+        self.rows_by_text: dict[str, list[int]] = defaultdict(list)
+        self.rows_by_run: dict[str, list[int]] = defaultdict(list)
         for row, test in enumerate(self.tests):
             if test.text:
-                self.whole[test.text].append(row)
+                self.rows_by_text[test.text].append(row)
             for run in test.runs:
-                self.runs[run].append(row)
+                self.rows_by_run[run].append(row)
         self.similar = RMinHashLSH(options.similarity, HASHES, BANDS)
-        known = [row for row, test in enumerate(self.tests) if test.shingles]
-        hashes = self._hashes([self.tests[row] for row in known])
-        self.similar.insert_pairs(list(zip(known, hashes, strict=True)))
+        # Texts shorter than an n-gram have no n-grams, so all of them would have equal hashes.
+        hashed = [row for row, test in enumerate(self.tests) if test.shingles]
+        hashes = self._hashes([self.tests[row] for row in hashed])
+        self.similar.insert_pairs(list(zip(hashed, hashes, strict=True)))
 
-    def _hashes(self, texts: Sequence[Prepared]) -> list[Any]:
+    def _hashes(self, texts: Sequence[NormalizedText]) -> list[Any]:
         from rensa import RMinHash
 
-        return RMinHash.from_token_sets([text.shingles for text in texts], HASHES, SEED)
+        return RMinHash.from_token_sets([text.shingles for text in texts], HASHES, HASH_SEED)
 
-    def candidates(self, sentences: Sequence[Prepared]) -> Iterator[dict[int, str]]:
+    def candidates(self, sentences: Sequence[NormalizedText]) -> Iterator[dict[int, str]]:
         """Yield each sentence's test texts, by row, with the kind of match; similarities are not compared yet."""
         near = self.similar.query_all(self._hashes(sentences)) if sentences else []
         for sentence, similar in zip(sentences, near, strict=True):
-            found = dict.fromkeys(similar if sentence.shingles else (), MINHASH)
-            found |= {row: NGRAM for run in sentence.runs for row in self.runs.get(run, ())}
-            yield found | dict.fromkeys(self.whole.get(sentence.text, ()), EXACT)
+            # Surer kinds replace others.
+            kinds = dict.fromkeys(similar if sentence.shingles else (), MINHASH)
+            kinds |= {row: NGRAM for run in sentence.runs for row in self.rows_by_run.get(run, ())}
+            yield kinds | dict.fromkeys(self.rows_by_text.get(sentence.text, ()), EXACT)
 
     def matches(self, sentences: Sequence[str | None]) -> Iterator[tuple[int, Match]]:
         """Yield the row of a test text and its match for each sentence that contains or nearly equals it."""
-        prepared = [prepare(sentence, self.options) for sentence in sentences]
-        for sentence, own, found in zip(sentences, prepared, self.candidates(prepared), strict=True):
-            for row, kind in found.items():
-                shared, every = set(own.shingles), set(self.tests[row].shingles)
-                similarity = len(shared & every) / len(shared | every) if shared or every else 0.0
+        normalized = [normalize(sentence, self.options) for sentence in sentences]
+        for sentence, text, kinds in zip(sentences, normalized, self.candidates(normalized), strict=True):
+            for row, kind in kinds.items():
+                similarity = 1.0 if kind == EXACT else _jaccard(text.shingles, self.tests[row].shingles)
                 if kind != MINHASH or similarity >= self.options.similarity:
-                    yield row, Match(kind, 1.0 if kind == EXACT else similarity, sentence or "")
+                    yield row, Match(kind, similarity, sentence or "")
+
+
+def _jaccard(left: Iterable[str], right: Iterable[str]) -> float:
+    """Return how many of two sets' elements both have: 0 to 1."""
+    first = set(left)
+    second = set(right)
+    union = first | second
+    return len(first & second) / len(union) if union else 0.0
 
 
 def best_matches(index: TestIndex, batches: Iterable[Sequence[str | None]]) -> dict[int, tuple[Match, int]]:
     """Return the best match of each test text that has one, and how many sentences match it."""
 
     def rank(match: Match) -> tuple[int, float, str]:
-        return KINDS.index(match.kind), -match.similarity, match.sentence
+        # The sentence decides last, so that the result does not depend on the order of the sentences.
+        return MATCH_KINDS.index(match.kind), -match.similarity, match.sentence
 
     best: dict[int, tuple[Match, int]] = {}
     for sentences in batches:
-        for text, match in index.matches(sentences):
-            known, count = best.get(text, (match, 0))
-            best[text] = min(known, match, key=rank), count + 1
+        for row, match in index.matches(sentences):
+            previous, count = best.get(row, (match, 0))
+            best[row] = min(previous, match, key=rank), count + 1
     return best
 
 
@@ -165,21 +190,22 @@ def find_matches(
     """
     if not texts:
         return {}
-    given = tuple(texts)
+    tests = tuple(texts)
 
     def flags(sentences: Sequence[str | None]) -> list[bool]:
-        found = _index(given, options).candidates([prepare(sentence, options) for sentence in sentences])
-        return [bool(rows) for rows in found]
+        candidates = _index(tests, options).candidates([normalize(sentence, options) for sentence in sentences])
+        return [bool(rows) for rows in candidates]
 
-    about = {"name": ibis.util.gen_name("may_match"), "signature": (("string",), "boolean")}
+    # The engine drops the sentences without a candidate, so that few of them reach this process.
+    signature = {"name": ibis.util.gen_name("may_match"), "signature": (("string",), "boolean")}
     if training.get_backend().name == "duckdb":
-        flag = ibis.udf.scalar.pyarrow(lambda column: pa.array(flags(column.to_pylist()), pa.bool_()), **about)
+        flag = ibis.udf.scalar.pyarrow(lambda column: pa.array(flags(column.to_pylist()), pa.bool_()), **signature)
     else:  # Spark passes single rows to functions of PyArrow, and batches to those of pandas.
-        flag = ibis.udf.scalar.pandas(lambda column: pd.Series(flags(column.fillna("").tolist())), **about)
+        flag = ibis.udf.scalar.pandas(lambda column: pd.Series(flags(column.fillna("").tolist())), **signature)
     likely = training.select(SENTENCE).filter(flag(training[SENTENCE]))
     batches = (batch.column(0).to_pylist() for batch in likely.to_pyarrow_batches())
-    matches = best_matches(_index(given, options), batches)
-    return {given[text]: match for text, match in matches.items()}
+    matches = best_matches(_index(tests, options), batches)
+    return {tests[row]: match for row, match in matches.items()}
 
 
 class TaskTexts(NamedTuple):
@@ -215,45 +241,64 @@ def read_task_texts(tasks: Iterable[Task]) -> tuple[list[TaskTexts], dict[str, s
     return readable, failed
 
 
-def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path) -> list[dict[str, Any]]:
+def clean_scores(scores: Iterable[ScoreRow], contaminated: Iterable[ScoreRow], cache: Path) -> list[dict[str, Any]]:
     """Return the scores without the contaminated items, and the averages of tasks that have several subsets.
 
-    `scores` have the version of their `data` and the file, in the folder `cache`, of their `items`; those of other data
-    or without items have no row. `contaminated` has of each test set its number of `items`, the contaminated `rows` and
-    the version of the `data`. `low` and `high` are the clean score's 95% interval.
+    Args:
+        scores: Rows of scores with the version of their `data` and the file, in the folder `cache`, of their `items`;
+            those of other data or without items have no row in the result.
+        contaminated: For each test set its number of `items`, the contaminated `rows` and the version of the `data`.
+        cache: The folder of the files of items.
+
+    Returns:
+        Rows with the score of the `whole` set, the `clean` score and its 95% interval, `low` and `high`.
     """
-    known = {(row["task"], row["subset"], row["metric"]): row for row in contaminated}
-    rows: list[dict[str, Any]] = []
+    by_score = {(row["task"], row["subset"], row["metric"]): row for row in contaminated}
+    rows = []
     for score in scores:
-        found = known.get((score["task"], score["subset"], score.get("metric")))
-        if found is None or not score.get("items") or not (file := cache / score["items"]).is_file():
-            continue
-        items = read_items(file).get((score["subset"], score["metric"]))
-        if items is None or found["data"] != score["data"] or len(items) != found["items"]:
-            logger.warning(
-                "%s %s of %s was scored on other data: run `evaluate` again",
-                score["task"],
-                score["subset"],
-                score["method"],
-            )
-            continue
-        clean = items.take(np.setdiff1d(np.arange(len(items)), found["rows"]))
-        row = {name: score[name] for name in ("method", "model", "task", "subset", "metric")}
-        row |= {"items": len(items), "contaminated": len(found["rows"])}
-        row |= {"whole": score["value"], "clean": clean.value(), "difference": clean.value() - score["value"]}
-        row |= {"low": None, "high": None}
-        if len(clean) >= FEWEST_ITEMS:
-            row |= interval(resample(clean, f"{score['task']}/{score['subset']}"))._asdict()
-        rows.append(row)
+        test_set = by_score.get((score["task"], score["subset"], score.get("metric")))
+        if test_set is not None and score.get("items"):
+            row = _clean_score(score, test_set, cache / score["items"])
+            if row is not None:
+                rows.append(row)
+    return [*rows, *_clean_averages(rows)]
+
+
+def _clean_score(score: ScoreRow, test_set: ScoreRow, file: Path) -> dict[str, Any] | None:
+    """Return the row of one score; None if its items are gone or of other data."""
+    if not file.is_file():
+        return None
+    items = read_items(file).get((score["subset"], score["metric"]))
+    if items is None or test_set["data"] != score["data"] or len(items) != test_set["items"]:
+        logger.warning(
+            "%s %s of %s was scored on other data: run `evaluate` again",
+            score["task"],
+            score["subset"],
+            score["method"],
+        )
+        return None
+    clean = items.take(np.setdiff1d(np.arange(len(items)), test_set["rows"]))
+    row = {name: score[name] for name in ("method", "model", "task", "subset", "metric")}
+    row |= {"items": len(items), "contaminated": len(test_set["rows"])}
+    row |= {"whole": score["value"], "clean": clean.value(), "difference": clean.value() - score["value"]}
+    row |= {"low": None, "high": None}
+    if len(clean) >= FEWEST_ITEMS:
+        row |= interval(resample(clean, f"{score['task']}/{score['subset']}"))._asdict()
+    return row
+
+
+def _clean_averages(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the means over the subsets of each task that has several."""
+    if not rows:
+        return []
     keys = ["method", "model", "task", "metric"]
     averages = []
-    for key, own in pd.DataFrame(rows).groupby(keys, sort=False) if rows else ():
-        own = own.dropna(subset=["clean"])  # a subset without a clean item has no clean score to compare
-        if len(own) > 1:
-            sums = own[["items", "contaminated"]].sum().to_dict()
-            means = own[["whole", "clean"]].mean().to_dict()
-            about = dict(zip(keys, key, strict=True))
-            averages.append(
-                {**about, "subset": AVERAGE, **sums, **means, "difference": means["clean"] - means["whole"]}
-            )
-    return [*rows, *averages]
+    for key, subsets in pd.DataFrame(rows).groupby(keys, sort=False):
+        # A subset without a clean item has no clean score to compare.
+        scored = subsets.dropna(subset=["clean"])
+        if len(scored) > 1:
+            sums = scored[["items", "contaminated"]].sum().to_dict()
+            means = scored[["whole", "clean"]].mean().to_dict()
+            row = dict(zip(keys, key, strict=True)) | {"subset": AVERAGE} | sums | means
+            averages.append({**row, "difference": means["clean"] - means["whole"]})
+    return averages

@@ -26,7 +26,7 @@ from ease.io.locks import writing
 SCORES_VERSION = 1
 """Raise it if the same embeddings now give other scores: every task is scored again."""
 
-SCHEMA = pa.schema(
+ITEMS_SCHEMA = pa.schema(
     [
         ("subset", pa.string()),
         ("metric", pa.string()),
@@ -72,31 +72,27 @@ def items_file(folder: Path, task: str, depends_on: Any) -> Path:
 
 def write_items(file: Path, scores: Sequence[Score], resampled: Mapping[int, Resampled]) -> None:
     """Write the items of scores, and the resampled scores by the position of the score."""
-    rows = [
-        {
-            "subset": score.subset,
-            "metric": score.metric,
-            "kind": score.items.kind if score.items else None,
-            "columns": [
-                {"name": name, "values": values}
-                for name, values in (score.items.columns.items() if score.items else ())
-            ],
-            "resampled": resampled.get(position),
-        }
-        for position, score in enumerate(scores)
-    ]
+    rows = []
+    for position, score in enumerate(scores):
+        row: dict[str, Any] = {"subset": score.subset, "metric": score.metric, "kind": None, "columns": []}
+        if score.items is not None and len(score.items):
+            row["kind"] = score.items.kind
+            row["columns"] = [{"name": name, "values": values} for name, values in score.items.columns.items()]
+        rows.append({**row, "resampled": resampled.get(position)})
     with atomic_path(file) as aside:
-        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), aside, compression="zstd")
+        pq.write_table(pa.Table.from_pylist(rows, ITEMS_SCHEMA), aside, compression="zstd")
 
 
 def read_items(file: Path) -> dict[tuple[str, str], Items]:
     """Read the items of the scores that have some, by subset and metric."""
-    found = {}
+    items = {}
     for subset, metric, kind, columns in _rows(file, "kind", "columns"):
         if kind.is_valid:
-            values = {one["name"].as_py(): one["values"].values.to_numpy(zero_copy_only=False) for one in columns}
-            found[subset.as_py(), metric.as_py()] = Items(kind.as_py(), values)
-    return found
+            values = {
+                column["name"].as_py(): column["values"].values.to_numpy(zero_copy_only=False) for column in columns
+            }
+            items[subset.as_py(), metric.as_py()] = Items(kind.as_py(), values)
+    return items
 
 
 def read_resampled(file: Path) -> dict[tuple[str, str], Resampled]:

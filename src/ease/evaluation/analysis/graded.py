@@ -26,12 +26,18 @@ from ease.similarity.metrics import isotropy_score, mean_vector_norm
 from ease.similarity.vectors import BLOCK_ELEMENTS, normalize_rows, pairwise_cosine, row_lengths
 
 Item = TypeVar("Item")
-POSITIVE, NEGATIVE = "positive", "negative"
-IMPROVED, DETERIORATED = "improved", "deteriorated"
-PRINTED = " (printed)"  # ending of the name of a model whose figures a paper prints
-MAX_SENTENCES = 10_000  # of more, a sample is measured: 50 million pairs take some seconds
-Encoders = Mapping[str, Encode]  # encoders by the names of their models
-GradedSets = Mapping[str, Sequence[GradedPair]]  # graded pairs by subset, such as a language pair
+POSITIVE = "positive"
+NEGATIVE = "negative"
+IMPROVED = "improved"
+DETERIORATED = "deteriorated"
+PRINTED_MODEL = " (printed)"
+"""Ending of the name of a model whose figures a paper prints"""
+MAX_SENTENCES = 10_000
+"""Of more sentences, a sample is measured: 50 million pairs take some seconds."""
+Encoders = Mapping[str, Encode]
+"""Encoders by the names of their models"""
+GradedSets = Mapping[str, Sequence[GradedPair]]
+"""Graded pairs by subset, such as a language pair"""
 
 
 def graded_pairs(task: Task) -> GradedSets:
@@ -75,15 +81,16 @@ def measure_subsets(
     """Measure each encoder on each subset; of several subsets, average the floats and sum the integers."""
     rows: list[dict[str, Any]] = []
     for model, encode in encoders.items():
-        own = []
+        measured = []
         for subset, pairs in sets.items():
             with error_prefix(f"{model}, {subset}"):
-                own.append(measure(encode, pairs))
-            rows.append({"model": model, "subset": subset, **own[-1]})
-        if len(own) > 1:
-            table = pd.DataFrame(own)
-            whole = table.select_dtypes("integer")
-            rows.append({"model": model, "subset": AVERAGE, **table.drop(columns=whole).mean(), **whole.sum()})
+                measured.append(measure(encode, pairs))
+            rows.append({"model": model, "subset": subset, **measured[-1]})
+        if len(measured) > 1:
+            table = pd.DataFrame(measured)
+            # Counts, such as those of pairs
+            integers = table.select_dtypes("integer")
+            rows.append({"model": model, "subset": AVERAGE, **table.drop(columns=integers).mean(), **integers.sum()})
     return pd.DataFrame(rows)
 
 
@@ -112,15 +119,15 @@ def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[Grade
     """Draw positive and negative pairs over all subsets by the seed, in their order."""
     every = (pair for pairs in sets.values() for pair in pairs)
     graded = [pair for pair in every if pair.gold > options.above or pair.gold < options.below]
-    drawn = sample(graded, options.pairs, np.random.default_rng(options.seed))
+    pairs = sample(graded, options.pairs, np.random.default_rng(options.seed))
     kinds = {
-        POSITIVE: [pair for pair in drawn if pair.gold > options.above],
-        NEGATIVE: [pair for pair in drawn if pair.gold < options.below],
+        POSITIVE: [pair for pair in pairs if pair.gold > options.above],
+        NEGATIVE: [pair for pair in pairs if pair.gold < options.below],
     }
     for kind, bound in ((POSITIVE, f"above {options.above:g}"), (NEGATIVE, f"below {options.below:g}")):
         if not kinds[kind]:
             raise EaseError(
-                f"{options.graded}: none of {len(drawn)} drawn pairs is {kind}, graded {bound}; change that bound, or "
+                f"{options.graded}: none of {len(pairs)} drawn pairs is {kind}, graded {bound}; change that bound, or "
                 "draw more `pairs`."
             )
     return kinds
@@ -128,9 +135,9 @@ def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[Grade
 
 def compare_cosines(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:
     """Return the cosines of the same positive and negative pairs by several encoders: `model`, `kind` and `cosine`."""
-    drawn = draw_pairs(sets, options)
-    kinds = np.repeat(list(drawn), [len(pairs) for pairs in drawn.values()])
-    pairs = [pair for chosen in drawn.values() for pair in chosen]
+    pairs_by_kind = draw_pairs(sets, options)
+    kinds = np.repeat(list(pairs_by_kind), [len(pairs) for pairs in pairs_by_kind.values()])
+    pairs = [pair for kind_pairs in pairs_by_kind.values() for pair in kind_pairs]
     tables = []
     for model, encode in encoders.items():
         cosines = pair_cosines(encode, pairs, f"{model}, {options.graded}")
@@ -143,12 +150,12 @@ def summarize_cosines(table: pd.DataFrame) -> pd.DataFrame:
     from sklearn.metrics import roc_auc_score
 
     rows = []
-    for model, own in table.groupby("model", sort=False):
+    for model, scores in table.groupby("model", sort=False):
         row: dict[str, object] = {"model": model}
         for kind in (POSITIVE, NEGATIVE):
-            cosines = own.loc[own["kind"] == kind, "cosine"]
+            cosines = scores.loc[scores["kind"] == kind, "cosine"]
             row |= {f"{kind}_mean": cosines.mean(), f"{kind}_deviation": cosines.std(ddof=0)}
-        rows.append({**row, "auc": float(roc_auc_score(own["kind"] == POSITIVE, own["cosine"]))})
+        rows.append({**row, "auc": float(roc_auc_score(scores["kind"] == POSITIVE, scores["cosine"]))})
     return pd.DataFrame(rows)
 
 
@@ -165,8 +172,8 @@ def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> 
     from sklearn.metrics import auc, roc_curve
 
     tables = []
-    for model, own in compare_cosines(encoders, sets, options).groupby("model", sort=False):
-        false, true, _ = roc_curve(own["kind"] == POSITIVE, own["cosine"])
+    for model, scores in compare_cosines(encoders, sets, options).groupby("model", sort=False):
+        false, true, _ = roc_curve(scores["kind"] == POSITIVE, scores["cosine"])
         rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": float(auc(false, true))}
         tables.append(pd.DataFrame({"model": model, **rates}))
     return pd.concat(tables, ignore_index=True)
@@ -179,21 +186,25 @@ class AlignmentOptions(GradedOptions):
 
 
 def alignment(left: ArrayLike, right: ArrayLike) -> float:
-    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5): 2 x (n, dimension) -> 0 (best) to 4."""
+    """Return the mean squared distance of positive pairs' normalised embeddings (Eq. 5), from 0 (best) to 4.
+
+    Both sides are (n, dimension).
+    """
     return float(np.mean(2 - 2 * pairwise_cosine(left, right)))  # ‖a − b‖² of unit vectors
 
 
 def uniformity(embeddings: ArrayLike, seed: int = 0) -> float:
-    """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
+    """Return the log mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
 
     All pairs of two different rows of (n, dimension), or of a seeded sample of more, `BLOCK_ELEMENTS` cosines at once.
     """
     rows = np.asarray(embeddings)
     if len(rows) > MAX_SENTENCES:
-        drawn = np.random.default_rng(seed).choice(len(rows), MAX_SENTENCES, replace=False)
-        rows = rows[np.sort(drawn)]
+        sample_rows = np.random.default_rng(seed).choice(len(rows), MAX_SENTENCES, replace=False)
+        rows = rows[np.sort(sample_rows)]
     unit = normalize_rows(rows)
-    pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, BLOCK_ELEMENTS // len(unit))
+    pairs = len(unit) * (len(unit) - 1) // 2
+    block = max(1, BLOCK_ELEMENTS // len(unit))
     cosines = (unit[start : start + block] @ unit[start:].T for start in range(0, len(unit), block))
     # ‖a − b‖² = 2 − 2 cos; the pairs of a row are those with later rows.
     sums = (float(np.triu(np.exp(4 * part - 4), k=1).sum()) for part in cosines)
@@ -316,5 +327,5 @@ def compare_given_pairs(encoders: Encoders, options: GivenPairsOptions) -> pd.Da
             cosines = pairwise_cosine(encode(left), encode(right))
         tables.append({"model": model, "sentence1": left, "sentence2": right, "cosine": cosines})
     for model, printed in options.printed.items():
-        tables.append({"model": model + PRINTED, "sentence1": left, "sentence2": right, "cosine": printed})
+        tables.append({"model": model + PRINTED_MODEL, "sentence1": left, "sentence2": right, "cosine": printed})
     return pd.concat(map(pd.DataFrame, tables), ignore_index=True)

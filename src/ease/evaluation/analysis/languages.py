@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sample
+from ease.evaluation.analysis.graded import PRINTED_MODEL, Encoders, check_printed, sample
 from ease.evaluation.tasks.base import error_prefix
 from ease.evaluation.tasks.set_files import Sides
 from ease.lazy import pd
@@ -122,12 +122,13 @@ class LanguageIdentityOptions(StrictModel):
         return {code: f"{code}-{self.pivot}" for code in codes}
 
 
-Labelled = list[tuple[str, str]]  # pairs of a language and a sentence
+LanguageSentences = list[tuple[str, str]]
+"""Pairs of a language and a sentence"""
 
 
 def divide(
     parallel: Mapping[str, Sides], group: Sequence[str], options: LanguageIdentityOptions
-) -> tuple[Labelled, Labelled]:
+) -> tuple[LanguageSentences, LanguageSentences]:
     """Split the sentences of a group of languages into training and test data by the seed.
 
     All translations of a sentence of the pivot stay in one split, so that a classifier cannot use their content.
@@ -139,8 +140,8 @@ def divide(
     known = {**parallel, options.pivot: Sides(pivots, pivots)}
     first_training = math.ceil(TEST_SHARE * len(pivots))
     test_size = max(1, round(TEST_SHARE * options.sentences))
-    training: Labelled = []
-    test: Labelled = []
+    training: LanguageSentences = []
+    test: LanguageSentences = []
     for language in group:
         # The same order for all languages selects translations of the same sentences.
         pairs = dict.fromkeys(zip(known[language].right, known[language].left, strict=True))
@@ -185,7 +186,7 @@ def compare_language_identity(
             rows.append({"model": model, "languages": ", ".join(group), **scores, **sizes})
     for model, accuracies in options.printed.items():
         for group, accuracy in zip(options.groups, accuracies, strict=True):
-            rows.append({"model": model + PRINTED, "languages": ", ".join(group), "accuracy": accuracy})
+            rows.append({"model": model + PRINTED_MODEL, "languages": ", ".join(group), "accuracy": accuracy})
     columns = {"model": "str", "languages": "str", "accuracy": "float", "chance": "float"}
     columns |= dict.fromkeys(("training", "test"), "Int64")
     return pd.DataFrame(rows, columns=[*columns]).astype(columns)
