@@ -82,20 +82,21 @@ def similarity_blocks(
         # A GPU divides faster, in single precision.
         return copied(part / divisors) if device.type == "cpu" else copied(part) / copied(divisors)
 
-    keeps, kept = False, dict[int, Tensor]()
+    target_blocks = dict[int, Tensor]()
+    keeps_targets = False
     if device.type == "cuda":  # keep the targets on the GPU if they take at most half of its free memory
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        keeps = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
+        keeps_targets = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
     starts = range(0, shapes[0][0], BLOCK[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True):
-        here = slice(start, start + BLOCK[0])
-        left = units(0, here)
+        query_rows = slice(start, start + BLOCK[0])
+        left = units(0, query_rows)
         for first in range(0, shapes[1][0], BLOCK[1]):
-            there = slice(first, first + BLOCK[1])
-            right = kept[first] if first in kept else units(1, there)
-            if keeps:
-                kept[first] = right
-            yield here, there, left @ right.T
+            target_rows = slice(first, first + BLOCK[1])
+            right = target_blocks[first] if first in target_blocks else units(1, target_rows)
+            if keeps_targets:
+                target_blocks[first] = right
+            yield query_rows, target_rows, left @ right.T
 
 
 def _highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -109,8 +110,8 @@ def _highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         return values.topk(k, dim=1)
     groups = values.view(rows, -1, GROUP)
     nearest = groups.amax(dim=2).topk(k, dim=1).indices  # (n, k)
-    chosen = groups.gather(1, nearest[:, :, None].expand(-1, -1, GROUP)).view(rows, -1)
-    highest, places = chosen.topk(k, dim=1)
+    values_of_groups = groups.gather(1, nearest[:, :, None].expand(-1, -1, GROUP)).view(rows, -1)
+    highest, places = values_of_groups.topk(k, dim=1)
     return highest, nearest.gather(1, places // GROUP) * GROUP + places % GROUP
 
 
@@ -142,22 +143,22 @@ def mutual_neighbours(
         raise EaseError(f"{k} neighbours: ask for at least 1.")
     counts = len(np.atleast_1d(queries)), len(np.atleast_1d(targets))
     device = _device_for(*counts)
-    found = []  # of both sides, the cosines and the row numbers of the nearest so far
+    nearest_so_far = []  # of both sides, the cosines and the row numbers of the nearest so far
     for count, other in (counts, counts[::-1]):
         nearest = torch.full((count, min(k, other)), -torch.inf, device=device)
-        found.append((nearest, torch.zeros_like(nearest, dtype=torch.int64)))
+        nearest_so_far.append((nearest, torch.zeros_like(nearest, dtype=torch.int64)))
 
     def update(side: int, rows: slice, first: int, similarities: Tensor) -> None:
-        known, candidates = found[side]
-        cosines, columns = _highest(similarities, min(known.shape[1], similarities.shape[1]))
-        known[rows], order = torch.cat([known[rows], cosines], dim=1).topk(known.shape[1], dim=1)
+        best_cosines, candidates = nearest_so_far[side]
+        cosines, columns = _highest(similarities, min(best_cosines.shape[1], similarities.shape[1]))
+        best_cosines[rows], order = torch.cat([best_cosines[rows], cosines], dim=1).topk(best_cosines.shape[1], dim=1)
         candidates[rows] = torch.cat([candidates[rows], columns + first], dim=1).gather(1, order)
 
-    for here, there, cosines in similarity_blocks(queries, targets, progress, unit_rows=unit_rows):
-        update(0, here, there.start, cosines)
+    for query_rows, target_rows, cosines in similarity_blocks(queries, targets, progress, unit_rows=unit_rows):
+        update(0, query_rows, target_rows.start, cosines)
         if backward:
-            update(1, there, here.start, cosines.T.contiguous())
-    forward, back = (Neighbours(cosines.cpu().numpy(), rows.cpu().numpy()) for cosines, rows in found)
+            update(1, target_rows, query_rows.start, cosines.T.contiguous())
+    forward, back = (Neighbours(cosines.cpu().numpy(), rows.cpu().numpy()) for cosines, rows in nearest_so_far)
     return forward, back
 
 
@@ -203,10 +204,11 @@ def candidate_neighbours(
     seen = False
     for left_rows, right_rows in candidates:
         for start in range(0, len(left_rows), PAIRS):
-            here, there = left_rows[start : start + PAIRS], right_rows[start : start + PAIRS]
-            cosines = np.einsum("ij,ij->i", left[here], right[there])
-            update(forward, here, there, cosines)
-            update(backward, there, here, cosines)
+            query_rows = left_rows[start : start + PAIRS]
+            target_rows = right_rows[start : start + PAIRS]
+            cosines = np.einsum("ij,ij->i", left[query_rows], right[target_rows])
+            update(forward, query_rows, target_rows, cosines)
+            update(backward, target_rows, query_rows, cosines)
             seen = True
     if not seen:
         raise EaseError("There is no candidate to compare: give at least one pair of sentences.")
