@@ -48,6 +48,20 @@ class Language:
         """Return the language of a database name without its project: `zh_min_nan` of `zh_min_nanwiki`."""
         return cls(database.replace("_", "-"))
 
+    @classmethod
+    def from_tag(cls, tag: str) -> Language:
+        """Return the language of an `xml:lang`: `pt` of `pt-BR`, as the Wikipedias of most languages have no region."""
+        code = tag.strip().lower().replace("_", "-")
+        parts = code.split("-")
+        prefixes = ("-".join(parts[:size]) for size in range(len(parts), 0, -1))
+        return cls(next((prefix for prefix in prefixes if prefix in WIKIPEDIA_LANGUAGES), code))
+
+    def has_tag(self, tag: str) -> bool:
+        """Tell whether a language tag, such as `en-GB`, is of this language."""
+        primary = tag.strip().lower().partition("-")[0]
+        codes = {self.code, self.bcp_47, self.database.replace("_", "-")}
+        return OLDER_CODES.get(primary, primary) in codes or primary in {code.partition("-")[0] for code in codes}
+
     @property
     def database(self) -> str:
         """Beginning of the names of databases, dumps and Wikidata's sites: `be_x_old` for `be-tarask`."""

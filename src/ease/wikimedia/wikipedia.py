@@ -6,7 +6,7 @@ import gc
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_ta
 
 logger = logging.getLogger(__name__)
 
-WIKIPEDIA_PARTS_VERSION = 4
+WIKIPEDIA_PARTS_VERSION = 5
 """Raise it if a dump now gives other sentences, redirects or pages: parts of another version are parsed again."""
 
 _LATEST = "cc-by-sa-4.0"
@@ -88,7 +88,8 @@ def read_dump(
     """Yield the articles of a Wikipedia dump one by one; memory holds a single page and a block of the file.
 
     Redirects, pages of other namespaces, pages in other formats than wikitext and pages without prose are skipped.
-    Pages that cannot be read and a truncated end are logged as warnings.
+    Pages that cannot be read and a truncated end are logged as warnings. A page that the file has twice is yielded
+    twice, since the numbers of all pages would fill the memory; `ingest` keeps the newest.
 
     Args:
         path: A dump (.xml, .xml.bz2, .xml.gz or .xml.zst), local or at an address that fsspec supports.
@@ -96,8 +97,8 @@ def read_dump(
         max_page_seconds: Pages that take more CPU time are skipped, if this runs in the main thread.
 
     Raises:
-        EaseError: The file is missing, corrupt or not a MediaWiki export, or a tenth of the pages (at least 10)
-            cannot be read.
+        EaseError: The file is missing, corrupt or not a MediaWiki export, a tenth of the pages (at least 10) cannot be
+            read, or no page is an article.
 
     Example:
         for article in read_dump("enwiki-latest-pages-articles.xml.bz2"):
@@ -107,11 +108,15 @@ def read_dump(
     _, dump = recognise_dump(located(path))
     site = read_siteinfo(dump.path, dump.language)
 
+    skipped: Counter[str] = Counter()
+
     def parse(page: Page) -> DumpArticle | None:
-        if reason_to_skip(page, site):
+        if reason := reason_to_skip(page, site):
+            skipped[reason] += 1
             return None
         article = parse_wikitext(page.text, site)
         if not article.text:
+            skipped["no_sentences"] += 1
             return None
         title = normalize_title(page.title, site)
         return DumpArticle(**vars(article), title=title, page_id=page.page_id, revision_id=page.revision_id)
@@ -119,9 +124,13 @@ def read_dump(
     def articles() -> Iterator[DumpArticle]:
         tally = PageTally()
         shard = Shard(dump, 0, dump.path.stat().st_size)
+        is_empty = True
         for page in iterate_pages(shard, max_page_bytes, tally, ARTICLES):
             if article := tally.attempt(page, parse, max_page_seconds):
+                is_empty = False
                 yield article
+        if is_empty:
+            raise _no_article(str(dump.path), tally.seen, tally.skipped + skipped, tally.faults)
         for fault in tally.faults:
             logger.warning("%s: %s", dump.path, fault)
         if tally.truncated:
@@ -129,6 +138,16 @@ def read_dump(
 
     # The header is read at once, so that errors of the path come before the first article is asked for.
     return articles()
+
+
+def _no_article(source: str, pages: int, skipped: Mapping[str, int], faults: Sequence[str]) -> EaseError:
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in sorted(skipped.items()) if number)
+    message = f"{source}: none of {pages:,} pages is an article"
+    if reasons:
+        message += f" ({reasons})"
+    for fault in faults[:1]:
+        message += f"; {fault}"
+    return EaseError(f"{message}. Choose a dump named pages-articles, as MediaWiki exports it.")
 
 
 SENTENCES_FILE = "sentences.parquet"
@@ -155,6 +174,8 @@ _TABLES = {SENTENCES_FILE: SENTENCES, REDIRECTS_FILE: REDIRECTS, PAGES_FILE: PAG
 _CHARACTERS_PER_GROUP = 16_000_000
 # With Python's default of 700, garbage collection takes a tenth of the time.
 _GC_THRESHOLD = 50_000
+# Reasons to skip a page that another form of file has for each page.
+_UNREADABLE = ("malformed", "bad_title", "failed")
 _TOTALS = "pages articles redirects sentences links boundaries_in_links links_across_lines".split()
 
 
@@ -276,7 +297,7 @@ class WikipediaParts(NamedTuple):
 
     The counts are `pages`, `articles`, `skipped` (by reason), `redirects`, `sentences`, `links`,
     `boundaries_in_links`, `links_across_lines`, `faults` (messages about skipped pages), and `dumps` (file, date,
-    truncated, used). If dump files of a language overlap, redirects and pages may repeat, but not articles.
+    truncated, used). If a dump has a page twice, redirects and pages may repeat, but not articles.
     """
 
     sentences: list[Path]
@@ -290,11 +311,11 @@ def ingest_wikipedia(
 ) -> WikipediaParts:
     """Parse the shards that are not parsed yet, and return all parts; the rows do not depend on the process count.
 
-    If two files of a language have an article, the first file's stays. `folder` keeps the parts from run to run;
-    without `map_shards`, shards are parsed in `options.workers` local processes.
+    Of an article that a language's files have twice, the newest revision stays. `folder` keeps the parts from run to
+    run; without `map_shards`, shards are parsed in `options.workers` local processes.
 
-    Raises EaseError if a file is broken or not a dump, all files of a language are dropped, or the folder cannot be
-    written.
+    Raises EaseError if a file is broken or not a dump, a language has no article, all files of a language are dropped,
+    or the folder cannot be written.
     """
     form = "compiled"
     if passes.__file__.endswith(".py"):
@@ -347,20 +368,16 @@ def _gather(
 ) -> tuple[list[Path], dict[str, Any]]:
     """Return the parts of a language without repeated articles, and their counts."""
     parts_by_file, report = choose_parts(files, reports, options.truncated)
-    parts: list[Path] = []
-    # Sorted page ids: 8 bytes an article, 56 MB for the largest Wikipedia.
-    seen = np.empty(0, dtype=np.int64)
-    for file_parts in parts_by_file:
-        ids_by_part = [_page_ids(part) for part in file_parts]
-        parts += [
-            _without_pages(part, np.intersect1d(ids, seen, assume_unique=True))
-            for part, ids in zip(file_parts, ids_by_part, strict=True)
-        ]
-        seen = np.union1d(seen, np.concatenate(ids_by_part))
-    if not parts:
+    if not parts_by_file:
         raise EaseError(
             f"All dump files of language {language} are truncated and dropped: set `truncated` to keep their pages."
         )
+    file_names = [file["file"] for file in report["dumps"] if file["used"]]
+    for name, file_parts in zip(file_names, parts_by_file, strict=True):
+        _check_articles(name, [reports[part] for part in file_parts], may_lack=True)
+    parts = [part for file_parts in parts_by_file for part in file_parts]
+    _check_articles(f"Language {language} ({', '.join(file_names)})", [reports[part] for part in parts])
+    parts = _without_repeats(parts)
     totals = Counter(dict.fromkeys(_TOTALS, 0))
     skipped: Counter[str] = Counter()
     for part in parts:
@@ -370,36 +387,73 @@ def _gather(
     return parts, {**totals, "skipped": dict(sorted(skipped.items())), **report}
 
 
-def _page_ids(part: Path) -> np.ndarray:
+def _check_articles(source: str, reports: Sequence[Counts], may_lack: bool = False) -> None:
+    """Raise EaseError if the parts of a file or language have no article; if they `may_lack` them, and pages failed.
+
+    One file of several may consist of redirects or of other namespaces.
+    """
+    if any(report["counts"].get("articles") for report in reports):
+        return
+    skipped = sum((Counter(report["counts"]["skipped"]) for report in reports), Counter[str]())
+    if may_lack and not any(skipped[reason] for reason in _UNREADABLE):
+        return
+    faults = [fault for report in reports for fault in report["faults"]]
+    raise _no_article(source, sum(report["counts"]["pages"] for report in reports), skipped, faults)
+
+
+def _without_repeats(parts: Sequence[Path]) -> list[Path]:
+    """Return the parts with one copy of each article: the newest revision, of equal ones the first."""
+    # Two numbers of 8 bytes an article: 112 MB for the largest Wikipedia.
+    copies = [_read_copies(part) for part in parts]
+    page_ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in copies)])
+    revisions = np.concatenate([np.empty(0, np.int64), *(revisions for _, revisions in copies)])
+    newest_first = np.lexsort((-revisions, page_ids))
+    _, first = np.unique(page_ids[newest_first], return_index=True)
+    is_repeated = np.ones(len(page_ids), bool)
+    is_repeated[newest_first[first]] = False
+    ends = np.cumsum([len(ids) for ids, _ in copies])
+    return [_without_copies(part, mask) for part, mask in zip(parts, np.split(is_repeated, ends[:-1]), strict=True)]
+
+
+def _read_copies(part: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the page ids and revisions of a part's articles in order; an article that is there twice has two."""
+    columns = ["page_id", "revision_id", "sentence_index"]
+    page_ids = [np.empty(0, np.int64)]
+    revisions = [np.empty(0, np.int64)]
     with open_table(part / SENTENCES_FILE) as table:
-        batches = [np.unique(batch["page_id"]) for batch in table.iter_batches(columns=["page_id"])]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *batches]))
+        for batch in table.iter_batches(columns=columns):
+            is_first = batch["sentence_index"].to_numpy() == 0
+            page_ids.append(batch["page_id"].to_numpy()[is_first])
+            revisions.append(batch["revision_id"].to_numpy()[is_first])
+    return np.concatenate(page_ids), np.concatenate(revisions)
 
 
-def _without_pages(part: Path, repeated: np.ndarray) -> Path:
-    """Return a copy of the part, beside it, without some articles; the part itself if there are none."""
-    if not len(repeated):
+def _without_copies(part: Path, is_repeated: np.ndarray) -> Path:
+    """Return a copy of the part, beside it, without some of its articles; the part itself if all of them stay."""
+    if not is_repeated.any():
         return part
 
     def write(folder: Path) -> Counts:
-        dropped: Counter[str] = Counter(articles=len(repeated))
+        dropped: Counter[str] = Counter(articles=int(is_repeated.sum()))
+        article = -1
         with open_table(part / SENTENCES_FILE) as table, TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer:
             for batch in table.iter_batches():
-                is_repeated = pc.is_in(batch["page_id"], pa.array(repeated))
-                repeated_rows = batch.filter(is_repeated)
+                articles = article + np.cumsum(batch["sentence_index"].to_numpy() == 0)
+                article = int(articles[-1])
+                repeated_rows = batch.filter(pa.array(is_repeated[articles]))
                 dropped["sentences"] += repeated_rows.num_rows
                 dropped["links"] += pc.sum(pc.list_value_length(repeated_rows["links"])).as_py() or 0
-                writer.write(batch.filter(pc.invert(is_repeated)))
+                writer.write(batch.filter(pa.array(~is_repeated[articles])))
         for name in (REDIRECTS_FILE, PAGES_FILE):
             (folder / name).write_bytes((part / name).read_bytes())
         report = read_counts(part)
         for name, number in dropped.items():
             report["counts"][name] -= number
-        report["counts"]["skipped"]["repeated"] = len(repeated)
+        report["counts"]["skipped"]["repeated"] = dropped["articles"]
         return report
 
     # Another set of files repeats other articles: its copy has another name.
-    digest = hashlib.blake2b(repeated.tobytes(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(np.flatnonzero(is_repeated).tobytes(), digest_size=8).hexdigest()
     filtered = part.with_name(f"{part.name}-{digest}")
     make_part(filtered, write)
     return filtered

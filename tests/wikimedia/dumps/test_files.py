@@ -95,6 +95,12 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         (".xml", b"this is no XML", r"is not a MediaWiki export .*: it begins with b'this is no XML'"),
+        (".xml", EXPORT.decode().encode("utf-16"), r"is encoded in UTF-16, .*iconv -f UTF-16 -t UTF-8"),
+        (".xml", EXPORT.decode().encode("utf-16-be"), "is encoded in UTF-16"),
+        (".xml.gz", gzip.compress(EXPORT.decode().encode("utf-16")), "is encoded in UTF-16"),
+        (".xml", EXPORT.decode().encode("utf-32"), "is encoded in UTF-32"),
+        (".xml", b'<?xml version="1.0" encoding="ISO-8859-1"?>\n' + EXPORT, "is encoded in ISO-8859-1"),
+        (".xml", b"<?xml version='1.0' encoding = 'windows-1252'?>\n" + EXPORT, "is encoded in windows-1252"),
         (".xml", b"<mediawiki><siteinfo></wrong>", "is broken before its first page: Opening and ending tag"),
         (".xml", b"", r"is empty \(0 bytes\)"),
         (".xml.gz", bz2.compress(EXPORT), r"gz is bz2-compressed: rename it so that it ends in .bz2"),
@@ -111,6 +117,56 @@ def test_refuses_files_that_are_not_dumps(tmp_path: Path, name: str, content: by
     with pytest.raises(EaseError, match=message) as caught:
         find_dumps(tmp_path, ["en"])
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "head", [b"\xef\xbb\xbf", b'<?xml version="1.0" encoding="UTF-8"?>\n', b"<?xml version='1.0'?>"]
+)
+def test_utf_8_may_be_declared(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "my export.xml").write_bytes(head + EXPORT)
+    (dump,) = find_dumps(tmp_path, ["en"])
+    assert [page.page_id for page in read_all(dump)[0]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("database", "tag", "language"),
+    [
+        ("dewikivoyage", "de", "de"),
+        ("zhwikivoyage", "zh", "zh"),
+        ("meinwiki", "de", "de"),
+        ("meinwiki", "de-AT", "de"),
+        ("mywiki", "en-GB", "en"),
+        ("my_db", "pt-BR", "pt"),
+        ("commonswiki", "en", "en"),
+        ("zh_yuewiki", "yue", "zh-yue"),
+        ("nowiki", "nb", "no"),
+        ("simplewiki", "en", "simple"),
+        ("be_x_oldwiki", "be-tarask", "be-x-old"),
+        ("xyzwiki", "xyz-latn", "xyz"),
+        ("", "zh-Hans", "zh"),
+    ],
+)
+@pytest.mark.parametrize("name", ["slice.xml", "{}-20240101-pages-articles.xml"])
+def test_the_language_of_another_projects_dump_is_its_xml_lang(
+    tmp_path: Path, database: str, tag: str, language: str, name: str
+) -> None:
+    path = tmp_path / name.format(database)
+    path.write_text(
+        EXPORT.decode().replace("<dbname>enwiki<", f"<dbname>{database}<").replace('lang="en"', f'lang="{tag}"')
+    )
+    if not path.name.startswith("mywiki-"):
+        assert [dump.language for dump in find_dumps(path, [language])] == [language]
+
+
+def test_another_projects_dump_is_not_mixed_with_a_wikipedia(tmp_path: Path) -> None:
+    place(tmp_path, "dewiki-20240101-pages-articles.xml")
+    for database in ("dewikivoyage", "meinwiki"):
+        export = EXPORT.replace(b"<dbname>enwiki<", f"<dbname>{database}<".encode()).replace(b'"en"', b'"de"')
+        (tmp_path / f"{database}-20240101-pages-articles.xml").write_bytes(export)
+    assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
+    (tmp_path / "dewiki-20240101-pages-articles.xml").unlink()
+    with pytest.raises(EaseError, match=r"no dump of de; .* dumps of dewikivoyage, meinwiki, not of one Wikipedia"):
+        find_dumps(tmp_path, ["de"])
 
 
 @pytest.fixture(scope="module")

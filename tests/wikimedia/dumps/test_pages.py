@@ -102,3 +102,73 @@ def test_a_page_at_the_first_byte_of_a_shard_is_read_by_that_shard_alone(tmp_pat
     start = content.index(b"<page>", content.index(b"Article 1"))
     shards = Shard(dump, 0, start), Shard(dump, start, len(content))
     assert [[page.page_id for page in iterate_pages(shard)] for shard in shards] == [[1], [2, 3]]
+
+
+def test_a_page_tag_may_have_attributes(tmp_path: Path) -> None:
+    export = make_export([article(1), article(2)]).replace("<page>", f'<page xml:space="preserve" note="{"x" * 99}">')
+    pages, tally = read_export(tmp_path, export)
+    assert [page.page_id for page in pages] == [1, 2]
+    assert not tally.truncated
+
+
+def test_elements_with_a_prefix_are_refused(tmp_path: Path) -> None:
+    export = make_export([article(1)]).replace("<page>", "<mw:page>").replace("</page>", "</mw:page>")
+    with pytest.raises(EaseError, match=r"articles\.xml has pages in elements <mw:page>.* remove the prefix"):
+        read_export(tmp_path, export)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<slot>Words.</slot>", "its revision has no <text>, but <slot>"),
+        ('<text bytes="6" id="7" />', "its <text> is empty but has bytes"),
+        ("", "its revision has no <text>, but <"),
+    ],
+)
+def test_a_page_without_its_text_is_skipped_as_malformed(tmp_path: Path, text: str, message: str) -> None:
+    before, _, rest = make_page(1, "A", "Words.").partition("<text")
+    export = make_export([before + text + rest.partition("</text>")[2], article(2)])
+    pages, tally = read_export(tmp_path, export)
+    assert [page.page_id for page in pages] == [2]
+    assert tally.skipped == {"malformed": 1}
+    assert message in tally.faults[0]
+
+
+@pytest.mark.parametrize("text", ['<text bytes="0" />', '<text deleted="deleted" />', "<text></text>"])
+def test_an_empty_text_is_no_fault(tmp_path: Path, text: str) -> None:
+    before, _, rest = make_page(1, "A", "Words.").partition("<text")
+    (page,), tally = read_export(tmp_path, make_export([before + text + rest.partition("</text>")[2]]))
+    assert page.text == ""
+    assert not tally.skipped
+
+
+def with_revisions(*revisions: tuple[int, str]) -> str:
+    """Return a page with revisions: number and day of January 2024, or no time."""
+    before, start, rest = make_page(1, "A", "Words.").partition("    <revision>\n")
+    revision, end, after = rest.partition("    </revision>\n")
+    time = "<timestamp>2024-01-01T00:00:00Z</timestamp>"
+    copies = [
+        start
+        + revision.replace("1001", str(number))
+        .replace(time, day and time.replace("01-01", f"01-{day}"))
+        .replace("Words.", f"Revision {number}.")
+        + end
+        for number, day in revisions
+    ]
+    return before + "".join(copies) + after
+
+
+@pytest.mark.parametrize(
+    ("revisions", "newest"),
+    [
+        ([(1, "01"), (2, "02")], 2),
+        ([(3, "03"), (2, "02"), (1, "01")], 3),
+        ([(1, "01"), (3, "03"), (2, "02")], 3),
+        ([(2, ""), (3, ""), (1, "")], 3),
+        # An imported revision has a later number and an older time.
+        ([(1, "09"), (5, "02")], 1),
+    ],
+)
+def test_the_newest_revision_is_read(tmp_path: Path, revisions: list[tuple[int, str]], newest: int) -> None:
+    ((page,), _) = read_export(tmp_path, make_export([with_revisions(*revisions)]))
+    assert (page.revision_id, page.text) == (newest, f"Revision {newest}.")

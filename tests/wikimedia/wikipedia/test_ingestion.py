@@ -179,6 +179,53 @@ def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_pat
     assert counts["redirects"] == len(rows(parts.redirects)) == 101, "one of 102 redirects leads out of the articles"
 
 
+def test_a_page_that_a_file_has_twice_is_kept_once_as_the_newest(tmp_path: Path) -> None:
+    newer = make_page(1, "Article 1", "Newest words. Two sentences.").replace("<id>1001<", "<id>3000<")
+    oldest = make_page(1, "Article 1", "Oldest words.").replace("<id>1001<", "<id>7<")
+    same = make_page(4, "Article 4", "Equal revision.")
+    pages = [article(1), article(2), same, newer, article(3), oldest, same, *map(article, range(10, 40)), article(1)]
+    results = []
+    for name, size in (("one", 1 << 20), ("sharded", 900)):
+        options = IngestOptions(workers=1, bytes_per_shard=size)
+        parts = ingest_wikipedia([made(tmp_path, *pages)], options, tmp_path / name)
+        counts = parts.counts["en"]
+        sentences = rows(parts.sentences)
+        assert [row["text"] for row in sentences if row["page_id"] == 1] == ["Newest words.", "Two sentences."]
+        assert [row["sentence_index"] for row in sentences if row["page_id"] == 4] == [0]
+        assert counts["skipped"] == {"repeated": 4}
+        assert counts["articles"] == len({row["page_id"] for row in sentences}) == len(pages) - 4
+        assert counts["sentences"] == len(sentences)
+        assert counts["links"] == sum(len(row["links"]) for row in sentences)
+        results.append(sentences)
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        ([article(1).replace("<text", "<slot").replace("</text", "</slot")], r"1 malformed\); .* no <text>"),
+        ([article(1).replace("title>", "name>")], r"1 bad_title\)"),
+        ([make_page(1, "A", "#REDIRECT [[B]]")], r"none of 1 pages is an article \(1 redirect\)\. Choose a dump"),
+        ([], "none of 0 pages is an article"),
+    ],
+)
+def test_a_dump_without_articles_is_refused(tmp_path: Path, pages: list[str], message: str) -> None:
+    dump = made(tmp_path, *pages)
+    with pytest.raises(EaseError, match=message):
+        ingest_wikipedia([dump], ONE, tmp_path / "parts")
+    with pytest.raises(EaseError, match=message):
+        list(read_dump(dump.path))
+
+
+def test_one_file_of_several_without_a_readable_page_is_refused(tmp_path: Path) -> None:
+    unreadable = made(tmp_path, article(1).replace("<text", "<slot").replace("</text", "</slot"), name="other")
+    redirects = made(tmp_path, make_page(5, "A", "#REDIRECT [[B]]"), name="redirects")
+    sound = made(tmp_path, article(2))
+    assert ingest_wikipedia([sound, redirects], ONE, tmp_path / "parts").counts["en"]["articles"] == 1
+    with pytest.raises(EaseError, match=r"enwiki-other-pages-articles\.xml: none of 1 pages is an article"):
+        ingest_wikipedia([sound, unreadable], ONE, tmp_path / "parts")
+
+
 def test_shards_and_workers_do_not_change_the_rows(tmp_path: Path, streams_dump: DumpFile) -> None:
     as_one = ingest_wikipedia([streams_dump], ONE, tmp_path / "one")
     split = {"bytes_per_shard": 1500}

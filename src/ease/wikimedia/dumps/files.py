@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import logging
 import re
@@ -24,7 +25,7 @@ from ease.wikimedia.dumps.streams import (
     DecompressedStream,
     compression_of,
 )
-from ease.wikimedia.languages import Language, check_codes, check_languages
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_codes, check_languages
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,8 @@ _MAX_GZIP_SHARDS = 16
 # Bytes read in search of the first page, so that a large XML file of another kind is refused early.
 _MAX_HEADER_BYTES = 16 << 20
 _HEADER_PIECE_BYTES = 16 << 10
+_ENCODING_BYTES = 64
+_DECLARED_ENCODING = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([^"']*)["']""")
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
 Project = Literal["wiki", "wikinews"]
@@ -156,18 +159,31 @@ def _recognise_dumps(
     codes = {Language(language).database: language for language in languages}
     dumps: dict[str, list[DumpFile]] = defaultdict(list)
     faults: list[EaseError] = []
+    # Other wikis' dumps by language and database: used if no Wikipedia's dump has the language.
+    others: dict[str, dict[str, list[DumpFile]]] = defaultdict(dict)
     for path in files:
         try:
             dump_project, dump = recognise_dump(path)
         except EaseError as error:
-            if len(files) == 1 or _match(path.name):
+            if len(files) == 1:
                 raise
             # A folder may hold other XML files.
             faults.append(error)
             continue
+        language = codes.get(Language(dump.language).database, dump.language)
         if dump_project == project:
-            language = codes.get(Language(dump.language).database, dump.language)
             dumps[language].append(replace(dump, language=language))
+        elif project == "wiki" and dump_project != "wikinews":
+            others[language].setdefault(dump_project, []).append(replace(dump, language=language))
+    for language, dumps_by_wiki in others.items():
+        paths = ", ".join(str(dump.path) for dumps_of_wiki in dumps_by_wiki.values() for dump in dumps_of_wiki)
+        if language in dumps or len(dumps_by_wiki) > 1:
+            faults.append(EaseError(f"{paths}: dumps of {', '.join(sorted(dumps_by_wiki))}, not of one Wikipedia"))
+            continue
+        (wiki,) = dumps_by_wiki
+        if language in languages:
+            logger.warning("%s: a dump of %s, read as %s by its xml:lang", paths, wiki, language)
+        dumps[language] = dumps_by_wiki[wiki]
     return dumps, faults
 
 
@@ -241,21 +257,32 @@ def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
 
 
 def recognise_dump(path: Path) -> tuple[str, DumpFile]:
-    """Return a dump's project and file; the language comes from the name, else from the header."""
-    if match := _match(path.name):
-        project = match["project"]
-        database = match["wiki"]
-    else:
-        header = read_siteinfo(path)
-        project = "wiki"
-        if header.dbname.endswith("wikinews"):
-            project = "wikinews"
-        database = header.dbname.removesuffix(project) or header.language
-        if not database:
-            raise EaseError(
-                f"{path} has a language neither in its name nor in its header: name it as enwiki-pages-articles.xml."
-            )
-    return project, DumpFile(path, Language.from_database(database).code, dump_date(path))
+    """Return a dump's project and file.
+
+    A Wikipedia's or Wikinews' language comes from the file's name, else from the database in the header. The project of
+    any other wiki is its database, such as `dewikivoyage`, and the language is the header's `xml:lang`.
+    """
+    match = _match(path.name)
+    if match and Language.from_database(match["wiki"]).code in WIKIPEDIA_LANGUAGES:
+        return match["project"], DumpFile(path, Language.from_database(match["wiki"]).code, dump_date(path))
+    header = read_siteinfo(path)
+    database = header.dbname
+    if match and not database:
+        database = match["wiki"] + match["project"]
+    project = "wiki"
+    if database.endswith("wikinews"):
+        project = "wikinews"
+    tag = header.language
+    if database.endswith(project):
+        language = Language.from_database(database.removesuffix(project))
+        # A database may be called like a Wikipedia's by chance: `mywiki` of an English wiki.
+        if not tag or language.has_tag(tag):
+            return project, DumpFile(path, language.code, dump_date(path))
+    if not tag:
+        raise EaseError(
+            f"{path} has a language neither in its name nor in its header: name it as enwiki-pages-articles.xml."
+        )
+    return database or project, DumpFile(path, Language.from_tag(tag).code, dump_date(path))
 
 
 def table_folders(source: str, dumps: Iterable[DumpFile]) -> list[Path]:
@@ -468,7 +495,9 @@ def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
     for piece in (
         block[at : at + _HEADER_PIECE_BYTES] for block in blocks for at in range(0, len(block), _HEADER_PIECE_BYTES)
     ):
-        head = head or piece.lstrip()
+        if not head:
+            head = piece.lstrip()
+            _check_encoding(path, head)
         size += len(piece)
         fault = ""
         try:
@@ -490,6 +519,24 @@ def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
             raise EaseError(f"{path} has no <page> in its first {size:,} bytes: choose a file …-pages-articles….xml.")
     if not head:
         raise EaseError(refusal.format("it has no element"))
+
+
+def _check_encoding(path: Path, head: bytes) -> None:
+    """Raise EaseError if an XML file's first bytes are not in UTF-8, or declare another encoding."""
+    # Pages are searched for in the bytes of UTF-8. A header has NUL bytes in UTF-16 and UTF-32 alone.
+    encoding = ""
+    if b"\0" in head[:_ENCODING_BYTES]:
+        encoding = "UTF-16"
+        if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) or b"\0\0" in head[:_ENCODING_BYTES]:
+            encoding = "UTF-32"
+    elif match := _DECLARED_ENCODING.match(head.removeprefix(codecs.BOM_UTF8).lstrip()):
+        if match[1].lower() not in (b"utf-8", b"utf8", b"ascii", b"us-ascii"):
+            encoding = match[1].decode("ascii", errors="replace")
+    if encoding:
+        raise EaseError(
+            f"{path} is encoded in {encoding}, and MediaWiki exports UTF-8: convert it "
+            f"(iconv -f {encoding} -t UTF-8), and declare no other encoding in its first line."
+        )
 
 
 def read_number(text: str) -> int:

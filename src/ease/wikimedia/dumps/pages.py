@@ -23,7 +23,9 @@ DEFAULT_MAX_PAGE_SECONDS = 60.0
 ARTICLES = frozenset({0})
 """The namespace of articles."""
 
-_PAGE_TAG = re.compile(rb"<(/?)page\s*>")
+_PREFIX = rb"(?:[A-Za-z][\w.-]{0,15}:)?"
+# The opening tag may have attributes; group 1 is its prefix, which MediaWiki's exports do not have.
+_PAGE_TAG = re.compile(rb"<(%b)page(?=[\s>/])|</%bpage\s*>" % (_PREFIX, _PREFIX))
 _NAMESPACE = re.compile(rb"<ns>(-?\d{1,9})</ns>")
 # Bytes kept of a block without a tag, since a tag may span two blocks.
 _OVERLAP = 32
@@ -45,7 +47,7 @@ _PageResult = TypeVar("_PageResult")
 
 
 class Page(NamedTuple):
-    """A page with its last revision; without any revision if its namespace was not requested.
+    """A page with its newest revision; without any revision if its namespace was not requested.
 
     `redirect` is the target in the dump's `<redirect>` element. `timestamp` is the revision's, as in the dump
     (2024-05-01T12:00:00Z), or empty.
@@ -202,8 +204,8 @@ def _scan(
         if limit is None and offset >= shard.end:
             limit = base + len(buffer)
         buffer += block
-        while tag := _PAGE_TAG.search(buffer, scanned):
-            opens = not tag[1]
+        while tag := _find_tag(buffer, scanned, shard):
+            opens = tag[1] is not None
             end = tag.start() if opens else tag.end()
             if inside:
                 has_page = True
@@ -237,6 +239,17 @@ def _scan(
     # Only the shard in which the last page starts reads the end of the file, so only it reports truncation.
     if has_page or inside:
         tally.truncated = stream.truncated or inside or not closed
+
+
+def _find_tag(buffer: bytearray, start: int, shard: Shard) -> re.Match[bytes] | None:
+    """Return the next tag of a page; raises EaseError if the tag has a prefix."""
+    tag = _PAGE_TAG.search(buffer, start)
+    if tag and tag[1]:
+        raise EaseError(
+            f"{shard.dump.path} has pages in elements <{tag[1].decode()}page>, where MediaWiki's exports have <page>: "
+            "remove the prefix from the file's elements."
+        )
+    return tag
 
 
 def _content(buffer: bytearray, end: int, namespaces: Collection[int] | None) -> bytes:
@@ -273,7 +286,8 @@ def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
 
 def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[int] | None) -> Page:
     """Parse one `<page>` element; calls `site` for pages without a namespace, as in dumps before schema 0.6."""
-    parts = _children(etree.fromstring(content, _PARSER))
+    page = etree.fromstring(content, _PARSER)
+    parts = _children(page)
     title = _text_of(parts, "title")
     number = _text_of(parts, "ns")
     namespace = 0
@@ -286,8 +300,11 @@ def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[
     if namespaces is None or namespace in namespaces:
         if "revision" not in parts:
             raise ValueError("it has no revision")
-        # Reversed, so that of several equal tags the first one counts.
-        revision = _children(reversed(parts["revision"]))
+        revision = _newest_revision(page)
+        if "text" not in revision:
+            raise ValueError(f"its revision has no <text>, but {', '.join(f'<{name}>' for name in revision)}")
+        if not revision["text"].text and read_number(revision["text"].get("bytes") or "0"):
+            raise ValueError("its <text> is empty but has bytes, as in a dump of stubs")
     redirect = None
     if "redirect" in parts:
         redirect = parts["redirect"].get("title")
@@ -301,6 +318,22 @@ def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[
         model=_text_of(revision, "model") or "wikitext",
         timestamp=_text_of(revision, "timestamp"),
     )
+
+
+def _newest_revision(page: etree._Element) -> dict[str, etree._Element]:
+    """Return the elements of a page's newest revision; of equally new ones, of the last in the file."""
+    newest: dict[str, etree._Element] = {}
+    newest_age = ("", -1)
+    for element in page:
+        if etree.QName(element).localname == "revision":
+            # Reversed, so that of several equal tags the first one counts.
+            revision = _children(reversed(element))
+            # Imported revisions have high numbers and old times, so the time counts first.
+            age = _text_of(revision, "timestamp"), read_number(_text_of(revision, "id") or "0")
+            if age >= newest_age:
+                newest = revision
+                newest_age = age
+    return newest
 
 
 def _children(elements: Iterable[etree._Element]) -> dict[str, etree._Element]:

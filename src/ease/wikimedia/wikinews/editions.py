@@ -134,12 +134,15 @@ def licence_in_force(history: Sequence[Mapping[str, Any]], day: date | None) -> 
 def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
     """Return the rows of some parts sorted by page id, and the number of repeated pages.
 
-    If two dump files have a page, the first file's row stays. Memory holds one language's rows, as Arrow columns.
+    Of a page that the parts have twice, the newest revision stays, of equal ones the first. Memory holds one
+    language's rows, as Arrow columns.
     """
     tables = [pq.read_table(part, schema=NEWS_COLUMNS) for part in parts]
     table = pa.concat_tables([NEWS_COLUMNS.empty_table(), *tables])
-    _, first_rows = np.unique(table["page_id"].to_numpy(), return_index=True)
-    return table.take(pa.array(first_rows)), table.num_rows - len(first_rows)
+    page_ids = table["page_id"].to_numpy()
+    newest_first = np.lexsort((-table["revision_id"].to_numpy(), page_ids))
+    _, first_rows = np.unique(page_ids[newest_first], return_index=True)
+    return table.take(pa.array(newest_first[first_rows])), table.num_rows - len(first_rows)
 
 
 def finish_language(folder: Path, language: str, table: pa.Table, options: NewsOptions, source: NewsSource) -> Counts:
