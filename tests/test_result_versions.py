@@ -53,7 +53,7 @@ def bitext_key(encode: encoding.Encoding, folder: Path) -> str:
     ]
     sentences = ibis.memtable(pd.DataFrame(rows))
     candidates = ibis.memtable(pd.DataFrame([{"left_language": "de", "right_language": "en", "left": 0, "right": 1}]))
-    mining = mine_bitext.BitextMining(sentences, candidates, encode, mine_bitext.BitextOptions(), TextOptions(), folder)
+    mining = mine_bitext.BitextMiner(sentences, candidates, encode, mine_bitext.BitextOptions(), TextOptions(), folder)
     return mining.key(("de", "en"), "cc-by-sa-4.0")
 
 

@@ -14,7 +14,7 @@ from kedro.io import DataCatalog, DatasetError
 from kedro.validation.exceptions import DataValidationError
 
 from ease.datasets.__main__ import main
-from ease.datasets.schemas import SCHEMAS, check_tables, find_faults
+from ease.datasets.schemas import SCHEMAS, check_tables, find_table_faults
 from tests.contexts import undisturbed
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_the_complete_check_finds_a_fault_beyond_the_sample(
 
 def test_missing_and_unknown_columns_are_named() -> None:
     table = ibis.memtable({"language": ["en"], "page_id": ["1"], "name": ["Town"]})
-    assert find_faults("pages", table) == [
+    assert find_table_faults("pages", table) == [
         "column `title` is missing",
         "column `name` is unknown",
         "column `page_id` has the type string instead of int64",

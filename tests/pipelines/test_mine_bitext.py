@@ -13,7 +13,7 @@ import pytest
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.pipelines.mine_bitext.nodes import BitextMining, BitextOptions, mine_pairs
+from ease.pipelines.mine_bitext.nodes import BitextMiner, BitextOptions, mine_pairs
 from ease.pipelines.options import TextOptions
 from ease.pipelines.setting import Setting
 from ease.wikimedia.wikipedia import wikipedia_licence
@@ -123,7 +123,7 @@ def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -
         candidates = pd.DataFrame([("en", "fr", 0, right)], columns=columns)
         given = map(ibis.memtable, (sentences, candidates))
         chosen = BitextOptions(**options)
-        return BitextMining(*given, encode_with(model), chosen, TextOptions(), tmp_path).key(("en", "fr"), licence)
+        return BitextMiner(*given, encode_with(model), chosen, TextOptions(), tmp_path).key(("en", "fr"), licence)
 
     model = tiny_encoder(["Rome."])
     assert key() == key(encoder="another/name", languages="fr")

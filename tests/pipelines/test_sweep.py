@@ -22,7 +22,7 @@ from ease.evaluation.tasks import build_tasks
 from ease.names import safe_name
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
+from ease.pipelines.sweep.nodes import SweepInputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, SweepChoice, SweepRun, Sweeps, Variant, name_sweep, open_sweep
 from ease.pipelines.training import TrainingData
 from ease.similarity.encode import EncodeByLanguage
@@ -198,9 +198,9 @@ def test_pairs_are_drawn_evenly_and_depend_only_on_the_seed() -> None:
     assert len(drawn(seed=1, rows=100)) == len(PAIRS)
 
 
-def inputs(folder: Path, own: Setting, table: ibis.Table, **recipes: Any) -> Inputs:
+def inputs(folder: Path, own: Setting, table: ibis.Table, **recipes: Any) -> SweepInputs:
     data = TrainingData(Path(), table, {}, {}, {}, own)
-    return Inputs(table, data, AcquireOptions.model_construct(), TextOptions(), recipes, DEFAULTS, folder)
+    return SweepInputs(table, data, AcquireOptions.model_construct(), TextOptions(), recipes, DEFAULTS, folder)
 
 
 @pytest.mark.parametrize("method", ["simcse", "ease"])

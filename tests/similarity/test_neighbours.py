@@ -30,7 +30,7 @@ def nearest_by_sklearn(queries: np.ndarray, targets: np.ndarray, k: int) -> tupl
 @pytest.mark.parametrize("group", [4, 128])
 def test_both_directions_in_one_pass(block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "GROUP", group)
-    monkeypatch.setattr(neighbours, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "BLOCK_SHAPE", block)
     queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)
     for few in (targets, targets[:3]):  # of fewer rows than neighbours, all are found
         forward, backward = mutual_neighbours(queries, few, 4)
@@ -67,7 +67,7 @@ def units(rows: int, seed: int, dimension: int = 8) -> NDArray[np.float32]:
 
 
 def test_with_all_pairs_as_candidates_it_is_the_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "PAIRS", 97)
+    monkeypatch.setattr(neighbours, "PAIRS_IN_MEMORY", 97)
     left, right = units(40, 0), units(55, 1)
     here, there = np.indices((40, 55)).reshape(2, -1)
     order = np.random.default_rng(2).permutation(len(here))
@@ -124,7 +124,7 @@ def test_matches_are_those_of_taking_the_best_free_pair_again_and_again(seed: in
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_gpu_finds_the_neighbours_that_numpy_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "GROUP", 8)
-    monkeypatch.setattr(neighbours, "BLOCK", (128, 200))
+    monkeypatch.setattr(neighbours, "BLOCK_SHAPE", (128, 200))
     random = np.random.default_rng(0)
     queries, targets = (random.normal(size=(rows, 32)).astype(np.float32) * 7 for rows in (300, 500))
     found = mutual_neighbours(queries, targets, 3)

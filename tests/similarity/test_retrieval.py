@@ -53,7 +53,7 @@ def test_directions_that_no_pair_has_are_mapped_onto_zero() -> None:
 
 @pytest.mark.parametrize(("block", "count"), [((7, 5), 1), ((64, 30), 10), ((4096, 8192), 10)])
 def test_ranks_are_of_the_full_matrix(block: tuple[int, int], count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "BLOCK_SHAPE", block)
     sources, targets = (unit_rows(random_rows(rows, 6, rows)) for rows in (90, 130))
     queries = sources[20:65]
     generator = np.random.default_rng(8)
@@ -84,7 +84,7 @@ def test_ties_rank_before_the_gold_target_unless_they_are_gold() -> None:
 
 @pytest.mark.parametrize("block", [(1, 300), (40, 70), (4096, 8192)])
 def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "BLOCK_SHAPE", block)
     left = random_rows(257, 12, 6)
     right = left + 0.9 * random_rows(257, 12, 7)
     found = parallel_hits(left, right)
@@ -100,7 +100,7 @@ def test_ties_are_misses_for_every_order_and_block_size(monkeypatch: pytest.Monk
     right = left * 2
     for order in (np.arange(301), np.random.default_rng(9).permutation(301)):
         for block in ((1, 301), (17, 100), (4096, 8192)):
-            monkeypatch.setattr(neighbours, "BLOCK", block)
+            monkeypatch.setattr(neighbours, "BLOCK_SHAPE", block)
             assert [side.sum() for side in parallel_hits(left[order], right[order])] == [299, 299]
     assert not np.any(parallel_hits(np.ones((9, 4)), np.ones((9, 4)))), "a collapsed model finds nothing"
 
@@ -133,7 +133,7 @@ def test_a_collapsed_encoder_and_ties_gain_nothing() -> None:
 
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
 def test_a_pair_that_ties_with_a_wrong_one_is_wrong(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "BLOCK_SHAPE", block)
     targets = random_rows(60, 16, 11).astype(np.float32)
     targets[40] = 3 * targets[12]
     queries = targets[[12, 40, 5]] + 0.01

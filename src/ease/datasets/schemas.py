@@ -10,9 +10,7 @@ import duckdb
 import ibis
 from kedro.io import CatalogProtocol, DatasetError
 
-Catalog = CatalogProtocol[Any, Any]
-
-LANGUAGE = r"^[a-z][a-z0-9-]*$"
+LANGUAGE_CODE_PATTERN = r"^[a-z][a-z0-9-]*$"
 """A Wikipedia's language code, such as `zh-min-nan`"""
 
 
@@ -33,7 +31,7 @@ class TableSchema(NamedTuple):
     rows: dict[str, Callable[[ibis.Table], Any]] = {}  # noqa: RUF012 - never changed
 
 
-_LANGUAGE = ColumnSchema("string", "is a language code", lambda value: value.re_search(LANGUAGE))
+_LANGUAGE = ColumnSchema("string", "is a language code", lambda value: value.re_search(LANGUAGE_CODE_PATTERN))
 _TEXT = ColumnSchema("string", "is not empty", lambda value: value.length() > 0)
 _NUMBER = ColumnSchema("int64", "is at least 0", lambda value: value >= 0)
 _INDEX = _NUMBER._replace(kind="int32")
@@ -97,7 +95,7 @@ REFERENCES: dict[str, list[tuple[str, str, str]]] = {
 """Columns whose values must be in a column of another table, as far as they are not null; for the complete check."""
 
 
-def find_faults(name: str, table: ibis.Table) -> list[str]:
+def find_table_faults(name: str, table: ibis.Table) -> list[str]:
     """Return a sentence without a full stop for each check that rows of a table fail; none if they fit its schema."""
     schema = SCHEMAS[name]
     # Ibis marks columns that are never null by `!`.
@@ -134,7 +132,7 @@ def find_faults(name: str, table: ibis.Table) -> list[str]:
     return faults
 
 
-def check_tables(catalog: Catalog) -> Iterator[tuple[str, int, list[str]]]:
+def check_tables(catalog: CatalogProtocol[Any, Any]) -> Iterator[tuple[str, int, list[str]]]:
     """Yield each table that exists with its number of rows and a sentence for each kind of fault."""
     parameters = (name.removeprefix("params:") for name in catalog.keys() if name.startswith("params:"))
     settings = sorted(name.removesuffix(".setting") for name in parameters if name.endswith(".setting"))
@@ -144,7 +142,7 @@ def check_tables(catalog: Catalog) -> Iterator[tuple[str, int, list[str]]]:
             continue
         try:
             table = catalog.load(dataset)
-            faults = find_faults(name, table)
+            faults = find_table_faults(name, table)
             if key := SCHEMAS[name].key:
                 repeated = table.group_by(key).agg(times=table.count()).filter(ibis._.times > 1)
                 if number := int(repeated.count().execute()):
@@ -155,7 +153,7 @@ def check_tables(catalog: Catalog) -> Iterator[tuple[str, int, list[str]]]:
             yield dataset, 0, [f"cannot be read: {' '.join(str(error).split())}"]
 
 
-def _missing_rows(name: str, table: ibis.Table, setting: str, catalog: Catalog) -> list[str]:
+def _missing_rows(name: str, table: ibis.Table, setting: str, catalog: CatalogProtocol[Any, Any]) -> list[str]:
     faults = []
     for column, other, key in REFERENCES.get(name, []):
         if catalog.exists(f"{setting}.{other}"):

@@ -32,7 +32,7 @@ from ease.io.addresses import (
 from ease.io.locks import temporary_folder
 from ease.io.parquet import read_parquet
 
-ROWS = 20
+PREVIEW_ROWS = 20
 """Rows of a preview"""
 _SUCCESS = "_SUCCESS"
 """The file that Spark writes last into a folder."""
@@ -111,10 +111,10 @@ class TableDataset(AtomicSave, FileDataset):
         values: list[Any] = []
         if spread:
             distinct = table.filter(table[spread].notnull()).select(spread).distinct()
-            values = distinct.order_by(spread).limit(ROWS).to_pyarrow()[spread].to_pylist()
+            values = distinct.order_by(spread).limit(PREVIEW_ROWS).to_pyarrow()[spread].to_pylist()
         # The search for a value's rows ends when there are enough.
-        parts = [table.filter(table[spread] == value).limit(ROWS // len(values)) for value in values]
-        rows = ibis.union(*(parts or [table.limit(ROWS)])).to_pyarrow().to_pylist()
+        parts = [table.filter(table[spread] == value).limit(PREVIEW_ROWS // len(values)) for value in values]
+        rows = ibis.union(*(parts or [table.limit(PREVIEW_ROWS)])).to_pyarrow().to_pylist()
         if values:
             rows.sort(key=lambda row: values.index(row[spread]))
         columns = list(table.columns)

@@ -11,14 +11,14 @@ import ibis
 from ease.errors import EaseError
 from ease.io.parquet import sample_rows
 
-Check = Callable[[Sequence[Path]], None]
+TableCheck = Callable[[Sequence[Path]], None]
 
 
 class Checked(NamedTuple):
     """A table to save, and the check of the files that are written before they get their final name."""
 
     data: Any
-    check: Check
+    check: TableCheck
 
 
 class SampledSchema:
@@ -42,16 +42,16 @@ class SampledSchema:
 
     def check(self, files: Sequence[Path]) -> None:
         """Check rows from the beginning, middle and end of the first, middle and last file."""
-        from ease.datasets.schemas import find_faults  # imports DuckDB
+        from ease.datasets.schemas import find_table_faults  # imports DuckDB
 
-        if faults := find_faults(self._table, ibis.memtable(sample_rows(files, self._rows))):
+        if faults := find_table_faults(self._table, ibis.memtable(sample_rows(files, self._rows))):
             raise EaseError(
                 f"`{self._table}` is wrong and is not saved: {'; '.join(faults)}. If the input is "
                 "right, this is a fault of EASE: report it with the command."
             )
 
 
-def unpack(data: Any) -> tuple[Any, Check]:
+def unpack(data: Any) -> tuple[Any, TableCheck]:
     """Return what to save, and the check of its files, which does nothing if none was given."""
     if isinstance(data, Checked):
         return data

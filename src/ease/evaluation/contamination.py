@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SENTENCE = "sentence"
+SENTENCE_COLUMN = "sentence"
 EXACT = "exact"
 NGRAM = "n-gram"
 MINHASH = "minhash"
@@ -202,7 +202,7 @@ def find_matches(
         flag = ibis.udf.scalar.pyarrow(lambda column: pa.array(flags(column.to_pylist()), pa.bool_()), **signature)
     else:  # Spark passes single rows to functions of PyArrow, and batches to those of pandas.
         flag = ibis.udf.scalar.pandas(lambda column: pd.Series(flags(column.fillna("").tolist())), **signature)
-    likely = training.select(SENTENCE).filter(flag(training[SENTENCE]))
+    likely = training.select(SENTENCE_COLUMN).filter(flag(training[SENTENCE_COLUMN]))
     batches = (batch.column(0).to_pylist() for batch in likely.to_pyarrow_batches())
     matches = best_matches(_index(tests, options), batches)
     return {tests[row]: match for row, match in matches.items()}

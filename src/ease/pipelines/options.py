@@ -144,7 +144,7 @@ class EvaluationSetOptions(StrictModel):
         return max(versions.glob(f"*/{AUDIT_SET}"), default=versions)
 
 
-ALL = "all"
+ALL_TASKS = "all"
 """The name for all evaluation tasks."""
 
 
@@ -196,7 +196,7 @@ class EvaluateOptions(StrictModel):
     @property
     def named(self) -> tuple[str, ...]:
         """The tasks that `tasks` names one by one."""
-        if self.tasks is None or tuple(self.tasks) == (ALL,):
+        if self.tasks is None or tuple(self.tasks) == (ALL_TASKS,):
             return ()
         return tuple(self.tasks)
 

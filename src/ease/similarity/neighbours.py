@@ -21,14 +21,14 @@ from ease.device import best_device
 from ease.errors import EaseError
 from ease.similarity.vectors import DECIMALS, row_lengths
 
-BLOCK = (4096, 8192)  # queries and targets compared at once: 134 MB of similarities
+BLOCK_SHAPE = (4096, 8192)  # queries and targets compared at once: 134 MB of similarities
 GROUP = 128  # columns whose maximum tells whether they may have one of the highest values
 FEW = 64  # queries or targets below which a search stays on the CPU
 
 TIE_TOLERANCE = 10**-DECIMALS
 """Scores closer than this are tied: about the rounding error of a cosine in single precision."""
 
-PAIRS = 16_384  # pairs of given candidates whose vectors are in memory at once
+PAIRS_IN_MEMORY = 16_384  # pairs of given candidates whose vectors are in memory at once
 
 MISSING = -1
 """Row number of a neighbour that does not exist, because a row has fewer candidates than neighbours are wanted."""
@@ -87,12 +87,12 @@ def similarity_blocks(
     if device.type == "cuda":  # keep the targets on the GPU if they take at most half of its free memory
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         keeps_targets = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
-    starts = range(0, shapes[0][0], BLOCK[0])
+    starts = range(0, shapes[0][0], BLOCK_SHAPE[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True):
-        query_rows = slice(start, start + BLOCK[0])
+        query_rows = slice(start, start + BLOCK_SHAPE[0])
         left = units(0, query_rows)
-        for first in range(0, shapes[1][0], BLOCK[1]):
-            target_rows = slice(first, first + BLOCK[1])
+        for first in range(0, shapes[1][0], BLOCK_SHAPE[1]):
+            target_rows = slice(first, first + BLOCK_SHAPE[1])
             right = target_blocks[first] if first in target_blocks else units(1, target_rows)
             if keeps_targets:
                 target_blocks[first] = right
@@ -203,9 +203,9 @@ def candidate_neighbours(
 
     seen = False
     for left_rows, right_rows in candidates:
-        for start in range(0, len(left_rows), PAIRS):
-            query_rows = left_rows[start : start + PAIRS]
-            target_rows = right_rows[start : start + PAIRS]
+        for start in range(0, len(left_rows), PAIRS_IN_MEMORY):
+            query_rows = left_rows[start : start + PAIRS_IN_MEMORY]
+            target_rows = right_rows[start : start + PAIRS_IN_MEMORY]
             cosines = np.einsum("ij,ij->i", left[query_rows], right[target_rows])
             update(forward, query_rows, target_rows, cosines)
             update(backward, target_rows, query_rows, cosines)

@@ -26,8 +26,8 @@ from ease.similarity.metrics import isotropy_score, mean_vector_norm
 from ease.similarity.vectors import BLOCK_ELEMENTS, normalize_rows, pairwise_cosine, row_lengths
 
 Item = TypeVar("Item")
-POSITIVE = "positive"
-NEGATIVE = "negative"
+POSITIVE_PAIRS = "positive"
+NEGATIVE_PAIRS = "negative"
 IMPROVED = "improved"
 DETERIORATED = "deteriorated"
 PRINTED_MODEL = " (printed)"
@@ -121,10 +121,10 @@ def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[Grade
     graded = [pair for pair in every if pair.gold > options.above or pair.gold < options.below]
     pairs = sample(graded, options.pairs, np.random.default_rng(options.seed))
     kinds = {
-        POSITIVE: [pair for pair in pairs if pair.gold > options.above],
-        NEGATIVE: [pair for pair in pairs if pair.gold < options.below],
+        POSITIVE_PAIRS: [pair for pair in pairs if pair.gold > options.above],
+        NEGATIVE_PAIRS: [pair for pair in pairs if pair.gold < options.below],
     }
-    for kind, bound in ((POSITIVE, f"above {options.above:g}"), (NEGATIVE, f"below {options.below:g}")):
+    for kind, bound in ((POSITIVE_PAIRS, f"above {options.above:g}"), (NEGATIVE_PAIRS, f"below {options.below:g}")):
         if not kinds[kind]:
             raise EaseError(
                 f"{options.graded}: none of {len(pairs)} drawn pairs is {kind}, graded {bound}; change that bound, or "
@@ -152,10 +152,10 @@ def summarize_cosines(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for model, scores in table.groupby("model", sort=False):
         row: dict[str, object] = {"model": model}
-        for kind in (POSITIVE, NEGATIVE):
+        for kind in (POSITIVE_PAIRS, NEGATIVE_PAIRS):
             cosines = scores.loc[scores["kind"] == kind, "cosine"]
             row |= {f"{kind}_mean": cosines.mean(), f"{kind}_deviation": cosines.std(ddof=0)}
-        rows.append({**row, "auc": float(roc_auc_score(scores["kind"] == POSITIVE, scores["cosine"]))})
+        rows.append({**row, "auc": float(roc_auc_score(scores["kind"] == POSITIVE_PAIRS, scores["cosine"]))})
     return pd.DataFrame(rows)
 
 
@@ -173,7 +173,7 @@ def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> 
 
     tables = []
     for model, scores in compare_cosines(encoders, sets, options).groupby("model", sort=False):
-        false, true, _ = roc_curve(scores["kind"] == POSITIVE, scores["cosine"])
+        false, true, _ = roc_curve(scores["kind"] == POSITIVE_PAIRS, scores["cosine"])
         rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": float(auc(false, true))}
         tables.append(pd.DataFrame({"model": model, **rates}))
     return pd.concat(tables, ignore_index=True)

@@ -26,7 +26,7 @@ from ease.similarity.retrieval import common_space, csls_ranks
 from ease.similarity.vectors import unit_or_zero_rows, unit_rows
 
 METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
-LANGUAGE = "{language}"
+LANGUAGE_PLACEHOLDER = "{language}"
 VECTORS = ".vec"
 """In the names of fastText's files of word vectors, such as cc.en.300.vec.gz"""
 
@@ -48,7 +48,7 @@ class LexiconOptions(TableOptions):
     def locate(self, form: SetFiles, subset: str) -> tuple[Path, ...]:
         """Return the dictionaries, then the vocabularies if they are configured."""
         languages = subset.split("-") if self.vocabulary else ()
-        names = [str(self.vocabulary).replace(LANGUAGE, code) for code in languages]
+        names = [str(self.vocabulary).replace(LANGUAGE_PLACEHOLDER, code) for code in languages]
         return (*super().locate(form, subset), *(self.path / name for name in names))
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
@@ -58,8 +58,8 @@ class LexiconOptions(TableOptions):
     @field_validator("vocabulary")
     @classmethod
     def _names_the_language(cls, name: str | None) -> str | None:
-        if name is not None and LANGUAGE not in name:
-            raise EaseError(f"vocabulary {name!r}: write {LANGUAGE} in place of the language's code.")
+        if name is not None and LANGUAGE_PLACEHOLDER not in name:
+            raise EaseError(f"vocabulary {name!r}: write {LANGUAGE_PLACEHOLDER} in place of the language's code.")
         return name
 
 

@@ -33,10 +33,10 @@ LANGUAGES = {
 }
 """Codes of the files by the codes of subsets."""
 
-PAIRS = tuple("-".join(pair) for pair in combinations(LANGUAGES, 2))
+LANGUAGE_PAIRS = tuple("-".join(pair) for pair in combinations(LANGUAGES, 2))
 GROUPS = {
     "monolingual": tuple(LANGUAGES),
-    "crosslingual": PAIRS,
+    "crosslingual": LANGUAGE_PAIRS,
     "mirror_bert": tuple("en fr et ar zh ru es pl".split()),
     "mirror_bert_crosslingual": tuple("en-fr en-zh en-he fr-zh fr-he zh-he".split()),
 }
@@ -61,7 +61,7 @@ class MultiSimLex(GradedPairs):
         """Return the files of words and grades, or the one file of a language pair."""
         folder = self.options.path
         both = (folder / "translation.csv", folder / "scores.csv")
-        subsets = self.options.select((*LANGUAGES, *PAIRS))
+        subsets = self.options.select((*LANGUAGES, *LANGUAGE_PAIRS))
         return {subset: _pair_file(folder, subset) or both for subset in subsets}
 
     def read(self, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:

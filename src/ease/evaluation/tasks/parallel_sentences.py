@@ -96,7 +96,7 @@ def _distinct(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield left, right
 
 
-class SampleOptions(TaskOptions):
+class SampleParallelOptions(TaskOptions):
     """The Parquet file with the columns fact_id, language and text, and the options of the search."""
 
     candidates: int = Field(ge=2, description="sentences per side: the first facts in order of fact_id")
@@ -106,7 +106,7 @@ class SampleOptions(TaskOptions):
     )
 
     @model_validator(mode="after")
-    def _match_others(self) -> SampleOptions:
+    def _match_others(self) -> SampleParallelOptions:
         if self.pivot in (self.languages or ()):
             raise EaseError(f"`languages` of sample_parallel contains the pivot {self.pivot}: remove it.")
         return self
@@ -120,8 +120,8 @@ class SampleParallel(Task):
 
     TYPE = "BitextMining"
     METRICS = (RETRIEVAL_ACCURACY,)
-    Options = SampleOptions
-    options: SampleOptions
+    Options = SampleParallelOptions
+    options: SampleParallelOptions
 
     def files(self) -> SubsetFiles:
         """Return the one file of all languages."""

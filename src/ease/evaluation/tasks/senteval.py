@@ -35,7 +35,7 @@ from ease.io.text_tables import read_lines
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
 
-ACCURACY = "accuracy"
+LOGISTIC_ACCURACY = "accuracy"
 NETWORK_ACCURACY = "network_accuracy"
 MAX_ITERATIONS = 1000
 """Of L-BFGS; embeddings of length 1 take some tens"""
@@ -77,7 +77,7 @@ class SentEval(TableTask):
     """
 
     TYPE = "Classification"
-    METRICS = (ACCURACY, DEVELOPMENT_METRIC, NETWORK_ACCURACY)
+    METRICS = (LOGISTIC_ACCURACY, DEVELOPMENT_METRIC, NETWORK_ACCURACY)
     Options = SentEvalOptions
     options: SentEvalOptions
 
@@ -99,7 +99,7 @@ class SentEval(TableTask):
 
     def texts(self, data: LabelledSplits) -> Mapping[str, Texts]:
         """Return each tested text."""
-        return dict.fromkeys((ACCURACY, NETWORK_ACCURACY), (data.get("test") or data["all"]).texts)
+        return dict.fromkeys((LOGISTIC_ACCURACY, NETWORK_ACCURACY), (data.get("test") or data["all"]).texts)
 
     def score(self, encode: Encode, subset: str, data: LabelledSplits) -> Iterator[Score]:
         """Score a set by logistic regression and, if configured, by a network."""
@@ -112,7 +112,7 @@ class SentEval(TableTask):
         strengths = options.strengths_trec if subset == "trec" else options.strengths
         regression = LogisticRegression(max_iter=MAX_ITERATIONS)
         result = _test(embedded, regression, {"C": strengths}, options)
-        yield self.mean_result(subset, ACCURACY, result.accuracies, note, result.items)
+        yield self.mean_result(subset, LOGISTIC_ACCURACY, result.accuracies, note, result.items)
         if result.development:
             yield self.mean_result(subset, DEVELOPMENT_METRIC, result.development)
         if options.network is not None:

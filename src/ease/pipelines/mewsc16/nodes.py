@@ -29,7 +29,7 @@ SAMPLE_NEWS = NewsSource(
     "the sample Wikinews", "apache-2.0", f"The text is this project's own, and so is its licence: {SAMPLE_LICENCE}."
 )
 MEASURES = ("sentences", "label_types")
-TOTAL = "total"
+TOTAL_ROW = "total"
 
 
 class Published(StrictModel):
@@ -109,7 +109,7 @@ def make_mewsc16(wikinews_dumps: dict[str, Any], options: Mewsc16Options) -> tup
 def compare_statistics(counts: dict[str, dict[str, Any]], options: Mewsc16Options) -> tuple[pd.DataFrame, go.Figure]:
     """Compare sentences and label types with the paper's: as a table, as a plot, in the log and in MLflow."""
     table = statistics(counts, options.published)
-    figure = plot_mewsc16(table[table["language"] != TOTAL])
+    figure = plot_mewsc16(table[table["language"] != TOTAL_ROW])
     logger.info("MewsC-16 as made here, beside the paper's Table 13:\n%s", format_table(table))
     log_table(table, "mewsc16")
     log_plot(figure, "mewsc16")
@@ -124,10 +124,10 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
     rows = [(code, count["sentences"], len(count["classes"])) for code, count in sorted(counts.items())]
     # Languages share topics, so the total is not the sum of the rows.
     topics = {topic for count in counts.values() for topic in count["classes"]}
-    rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
+    rows.append((TOTAL_ROW, sum(sentences for _, sentences, _ in rows), len(topics)))
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
-    if counts.keys() != published.keys() - {TOTAL}:
-        published = {language: figures for language, figures in published.items() if language != TOTAL}
+    if counts.keys() != published.keys() - {TOTAL_ROW}:
+        published = {language: figures for language, figures in published.items() if language != TOTAL_ROW}
     for index, measure in enumerate(MEASURES):
         by_language = {language: getattr(figures, measure) for language, figures in published.items()}
         printed = table["language"].map(by_language).astype("Int64")

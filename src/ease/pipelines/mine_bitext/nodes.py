@@ -82,7 +82,7 @@ def mine_pairs(
 ) -> tuple[Path, Rows]:
     """Score the candidates by margin, and match the sentences of each pair of languages one to one.
 
-    The part of a pair of languages stays in the work folder under its `BitextMining.key`, so that an interrupted run
+    The part of a pair of languages stays in the work folder under its `BitextMiner.key`, so that an interrupted run
     continues after the last complete one.
 
     Returns:
@@ -96,7 +96,7 @@ def mine_pairs(
     model = place(load_for_evaluation(name, LoadingOptions()))
     encode = encode_with(model, encoding, "Encoding", name).for_task("mine_bitext", "BitextMining")
     scratch = scratch_for_run(work, f"{setting.name}.bitext")
-    mining = BitextMining(sentences, candidates, encode, options, texts, scratch)
+    mining = BitextMiner(sentences, candidates, encode, options, texts, scratch)
     cache_folder = lock_for_run(Path(work) / f"{setting.name}.bitext").folder
     folder = scratch / "bitext"
     folder.mkdir()
@@ -145,7 +145,7 @@ def _licence(pair: LanguagePair, dumps: Mapping[str, Any]) -> str:
     return " and ".join(sorted({wikipedia_licence(file["dump_date"]) for file in files}))
 
 
-class BitextMining:
+class BitextMiner:
     """Mines the parts of all pairs of languages; embeds a language once, in `scratch`, when a part needs it."""
 
     def __init__(

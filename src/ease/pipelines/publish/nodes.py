@@ -35,7 +35,7 @@ MANIFEST = "publish.json"
 """File of a written folder that lists its forms; it marks a folder that may be replaced."""
 REPLACED = ".eval_results/* entities/* onnx/* openvino/* static/* *.parquet *.txt croissant.json".split()
 """Files of an earlier push that are removed if the new folder lacks them."""
-COMPARED = 128
+COMPARED_SENTENCES = 128
 """Training sentences on which each form is compared with torch"""
 CARD = "README.md"
 ENTITIES = "entities"
@@ -169,7 +169,7 @@ def _write_model(
         )
     texts = list(FIXED)
     if options.forms and training_pairs is not None:
-        texts += sample_sentences(training_pairs, COMPARED, seed=0)
+        texts += sample_sentences(training_pairs, COMPARED_SENTENCES, seed=0)
     forms = export_encoder(load_encoder(str(encoder)), folder, texts, options.forms)
     if forms:
         compared = pd.DataFrame(

@@ -67,7 +67,7 @@ SettingParameters = dict[str, Any]
 """All parameters of a setting: `setting` itself, the recipes by method, and others that sweeps do not read"""
 
 
-class Inputs(NamedTuple):
+class SweepInputs(NamedTuple):
     """The inputs of every training of a sweep."""
 
     sentences: ibis.Table | None
@@ -142,7 +142,7 @@ def run_sweep(
     data = TrainingData(
         Path(), training_pairs, evaluation_data, dumps, tasks, run.setting, entity_vocabulary, entity_embeddings
     )
-    inputs = Inputs(sentences, data, acquire, texts, run.recipes, encoders, folder)
+    inputs = SweepInputs(sentences, data, acquire, texts, run.recipes, encoders, folder)
     # Until Kedro has saved the rows, after this function, no other run may resume or remove the folder.
     lock_for_run(folder)
     models = dict[str, Path]()
@@ -160,7 +160,7 @@ def run_sweep(
     return [{"sweep": run.sweep.name, **row} for row in rows]
 
 
-def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> tuple[Path, Rows]:
+def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: SweepInputs) -> tuple[Path, Rows]:
     """Train one variant from one seed, except for `start`, and score it; return the encoder and rows of scores."""
     name = variant.run_name(seed)
     encoder = start_encoder(seed, setting, inputs)
@@ -203,7 +203,7 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) 
     return encoder, rows
 
 
-def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
+def start_encoder(seed: int, setting: Setting, inputs: SweepInputs) -> Path:
     """Return the start encoder of a setting; build it once for all variants with the same encoder options."""
     # A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
@@ -229,7 +229,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
         return train_tracked(f"{MLM} seed={seed}", data, recipe, lock, None).model
 
 
-def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs) -> TrainingData:
+def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: SweepInputs) -> TrainingData:
     """Return the training data of a variant: its texts, or its subset of the pairs and its entity table.
 
     Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.

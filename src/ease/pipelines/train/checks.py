@@ -15,7 +15,7 @@ from ease.pipelines.acquire_evaluation.checks import check_development_sets
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting, preparation_of
-from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, train_encoder
+from ease.pipelines.train.nodes import gather_method_texts, train_encoder, train_whitening
 from ease.pipelines.training import missing_start
 
 
@@ -68,5 +68,5 @@ def check_start(node: Node, run: PlannedRun) -> None:
 CHECKS = {
     gather_method_texts: [check_recipe, check_texts],
     train_encoder: [check_start, check_recipe, check_training],
-    fit_whitening: [check_start],
+    train_whitening: [check_start],
 }

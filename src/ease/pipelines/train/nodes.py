@@ -92,7 +92,7 @@ def train_encoder(
     return result.model, history_rows(result)
 
 
-def fit_whitening(
+def train_whitening(
     untrained: Path | None,
     training_pairs: ibis.Table | None,
     dumps: dict[str, Any],

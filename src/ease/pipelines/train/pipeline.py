@@ -7,7 +7,7 @@ from kedro.pipeline import Node, Pipeline, node, pipeline
 from ease.methods import UNTRAINED, method_record
 from ease.pipelines.setting import MLM, SETTINGS, WHITENING, trained_encoders
 from ease.pipelines.tracking import TRAINING_TAG
-from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, train_encoder
+from ease.pipelines.train.nodes import gather_method_texts, train_encoder, train_whitening
 
 
 def create_pipeline() -> Pipeline:
@@ -108,7 +108,7 @@ def _training_on_texts(setting: str, method: str, starts: dict[str, str]) -> Nod
 
 def _whitening(setting: str, starts: dict[str, str]) -> Node:
     return node(
-        fit_whitening,
+        train_whitening,
         inputs={
             "training_pairs": f"{setting}.training_pairs",
             # The model card names them.
