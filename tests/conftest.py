@@ -136,10 +136,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system of 64 kB."""
+    """A folder on a file system of 112 kB."""
     folder = tmp_path / "small"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=112k", "tmpfs", str(folder)], capture_output=True)
     if mounted.returncode:
         pytest.skip("mounting a small file system needs more rights")
     yield folder

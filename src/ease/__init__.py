@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ease.search.engine import open_search
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
+    from ease.wikimedia.template_pages import read_templates
     from ease.wikimedia.wikipedia import read_dump
     from ease.wikimedia.wikitext.parser import parse_wikitext
 
@@ -26,6 +27,7 @@ _MODULES = {
     "open_search": "ease.search.engine",
     "parse_wikitext": "ease.wikimedia.wikitext.parser",
     "read_dump": "ease.wikimedia.wikipedia",
+    "read_templates": "ease.wikimedia.template_pages",
     "train": "ease.training.api",
 }
 """Module of each public name."""
@@ -39,6 +41,7 @@ __all__ = [
     "open_search",
     "parse_wikitext",
     "read_dump",
+    "read_templates",
     "train",
 ]
 

@@ -53,6 +53,15 @@ def make_page(
     )
 
 
+def make_template(page_id: int, title: str, text: str, prefix: str = "Template", redirect: str | None = None) -> str:
+    """Return a template's page, or a redirect to another template."""
+    target = None
+    if redirect is not None:
+        target = f"{prefix}:{redirect}"
+        text = f"#REDIRECT [[{target}]]"
+    return make_page(page_id, f"{prefix}:{title}", text, 10, target)
+
+
 def make_export(pages: Sequence[str], language: str = "en", version: str = "0.11", case: str = "first-letter") -> str:
     return HEAD.format(language=language, version=version, case=case) + "".join(pages) + TAIL
 

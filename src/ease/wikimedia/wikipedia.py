@@ -45,8 +45,9 @@ from ease.wikimedia.dumps.parts import (
     read_counts,
 )
 from ease.wikimedia.dumps.streams import content_digest
+from ease.wikimedia.template_pages import learn_templates, load_templates
 from ease.wikimedia.wikitext import passes
-from ease.wikimedia.wikitext.parser import Article, SentenceColumns, parse_wikitext, read_prose, split_prose
+from ease.wikimedia.wikitext.parser import Article, SentenceColumns, make_table, parse_wikitext, read_prose, split_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
@@ -83,7 +84,10 @@ class DumpArticle(Article):
 
 
 def read_dump(
-    path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES, max_page_seconds: float = DEFAULT_MAX_PAGE_SECONDS
+    path: str | Path,
+    max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
+    max_page_seconds: float = DEFAULT_MAX_PAGE_SECONDS,
+    templates: Mapping[str, str] | None = None,
 ) -> Iterator[DumpArticle]:
     """Yield the articles of a Wikipedia dump one by one; memory holds a single page and a block of the file.
 
@@ -95,6 +99,7 @@ def read_dump(
         path: A dump (.xml, .xml.bz2, .xml.gz or .xml.zst), local or at an address that fsspec supports.
         max_page_bytes: Pages with more bytes of XML are skipped.
         max_page_seconds: Pages that take more CPU time are skipped, if this runs in the main thread.
+        templates: What `read_templates` learnt from the dump, or the caller's own templates, as for `parse_wikitext`.
 
     Raises:
         EaseError: The file is missing, corrupt or not a MediaWiki export, a tenth of the pages (at least 10) cannot be
@@ -107,6 +112,7 @@ def read_dump(
     """
     _, dump = recognise_dump(located(path))
     site = read_siteinfo(dump.path, dump.language)
+    table = make_table(site, templates)
 
     skipped: Counter[str] = Counter()
 
@@ -114,7 +120,7 @@ def read_dump(
         if reason := reason_to_skip(page, site):
             skipped[reason] += 1
             return None
-        article = parse_wikitext(page.text, site)
+        article = parse_wikitext(page.text, site, templates=table)
         if not article.text:
             skipped["no_sentences"] += 1
             return None
@@ -235,14 +241,19 @@ class _SentenceTable:
         self._characters = 0
 
 
-ShardTask = tuple[Shard, SiteInfo, IngestOptions]
+ShardTask = tuple[Shard, SiteInfo, IngestOptions, Path | None]
+"""A shard, its wiki, the options, and the file of the wiki's learnt templates."""
 
 
 def write_shard(task: ShardTask, folder: Path) -> Counts:
     """Parse a shard, write its tables into a folder and return the counts; raises EaseError if the file is broken."""
-    shard, site, options = task
+    shard, site, options, templates = task
     language = shard.dump.language
     splitter = SentenceSplitter(language, options.splitter)
+    learnt = None
+    if templates is not None:
+        learnt = load_templates(templates)
+    table = make_table(site, learnt)
     tally = PageTally()
     skipped: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -256,7 +267,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         if reason is not None:
             return reason, title, None
         # XML parsers keep carriage returns that are written as entities.
-        sentences = split_prose(read_prose(page.text.replace("\r", ""), site), splitter)
+        sentences = split_prose(read_prose(page.text.replace("\r", ""), site, table), splitter)
         if not sentences[0].texts:
             reason = "no_sentences"
         return reason, title, sentences
@@ -321,25 +332,43 @@ def ingest_wikipedia(
     if passes.__file__.endswith(".py"):
         form = "uncompiled (slower)"
     logger.info("Wikitext is read by %s functions", form)
-    plans = _plan(dumps, options, folder)
-    tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     map_shards = map_shards or joblib_map(options.workers)
+    digests = _digests(dumps, options)
+    templates = learn_templates(digests, options, folder, map_shards)
+    plans = _plan(digests, templates, options, folder)
+    tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     reports = make_parts(tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps")
     all_parts: list[Path] = []
     counts: dict[str, dict[str, Any]] = {}
     for language in dict.fromkeys(dump.language for dump in plans):
         files = {dump: list(parts) for dump, parts in plans.items() if dump.language == language}
         parts, counts[language] = _gather(language, files, reports, options)
+        counts[language]["templates"] = templates[language][1]
         all_parts += parts
     sentences, redirects, pages = ([part / name for part in all_parts] for name in _TABLES)
     return WikipediaParts(sentences, redirects, pages, counts)
 
 
-def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> dict[DumpFile, dict[Path, ShardTask]]:
-    """Return the shards of each file by the folders of their parts; identical files are used once."""
+def _digests(dumps: Sequence[DumpFile], options: IngestOptions) -> dict[DumpFile, str]:
+    """Return the hash of each file's content; identical files are used once."""
     digests = Parallel(n_jobs=options.workers or -1, prefer="threads")(
         delayed(content_digest)(dump.path) for dump in dumps
     )
+    originals: dict[tuple[str, str], DumpFile] = {}
+    for dump, digest in zip(dumps, digests, strict=True):
+        first = originals.setdefault((dump.language, digest), dump)
+        if first is not dump:
+            logger.warning("%s is the same as %s: used once", dump.path, first.path)
+    return {dump: digest for (_, digest), dump in originals.items()}
+
+
+def _plan(
+    digests: Mapping[DumpFile, str],
+    templates: Mapping[str, tuple[Path, Counts]],
+    options: IngestOptions,
+    folder: Path,
+) -> dict[DumpFile, dict[Path, ShardTask]]:
+    """Return the shards of each file by the folders of their parts."""
     # The name of a part is a hash of this tuple: its order and its types must stay.
     depends_on = (
         options.splitter,
@@ -348,18 +377,16 @@ def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> di
         options.max_page_seconds,
     )
     plans: dict[DumpFile, dict[Path, ShardTask]] = {}
-    originals: dict[tuple[str, str], DumpFile] = {}
-    for dump, digest in zip(dumps, digests, strict=True):
-        first = originals.setdefault((dump.language, digest), dump)
-        if first is not dump:
-            logger.warning("%s is the same as %s: used once", dump.path, first.path)
-            continue
+    for dump, digest in digests.items():
         site = read_siteinfo(dump.path, dump.language)
+        table, table_counts = templates[dump.language]
         plans[dump] = {}
         for shard in split_into_shards(dump, options.bytes_per_shard):
-            # A shard reads past its end, so its rows depend on the complete file.
-            name = part_name(WIKIPEDIA_PARTS_VERSION, digest, shard.start, shard.end, *depends_on)
-            plans[dump][folder / dump.language / name] = (shard, site, options)
+            # A shard reads past its end, so its rows depend on the complete file; and on the templates of all files.
+            name = part_name(
+                WIKIPEDIA_PARTS_VERSION, digest, shard.start, shard.end, *depends_on, table_counts["digest"]
+            )
+            plans[dump][folder / dump.language / name] = (shard, site, options, table)
     return plans
 
 

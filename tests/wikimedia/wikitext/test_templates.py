@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ease.errors import EaseError
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
 
@@ -60,6 +61,54 @@ NUMBERS = [
     ("hu", "{{számformázás:12345}} {{SZÁMFORM:12345}} {{formázottszám:1234,5|R}}", "12 345 12 345 1234.5"),
     ("en", "{{nowrap|[[b|{{x}} I}}}]] x}} {{math|{y}z}} {{lang|fr|a ]] b}}", "I}}} x {y}z a b"),
 ]
+
+
+# Listed templates of many wikis, as their documentation describes them.
+LISTED = [
+    (
+        "fr",
+        "né le {{date de naissance-|17|octobre|1973}}, mort au {{s-|XXI|e}}",
+        "né le 17 octobre 1973, mort au XXIe siècle",
+    ),
+    ("fr", "aux {{sp-|XVIII|e|et|XIX|e}}, {{-s-|V|e}}", "aux XVIIIe et XIXe siècles, Ve siècle av. J.-C."),
+    ("fr", "avec {{Lien|langue=en|trad=Blue House|fr=Maison bleue|texte=la maison}}", "avec la maison"),
+    ("ja", "彼は{{仮リンク|青い家|en|Blue House}}に住む", "彼は青い家に住む"),
+    ("ja", "{{仮リンク|青い家 (京都)|en|Blue House|label=青い家}}に住む", "青い家に住む"),
+    ("ja", "{{読み仮名|'''青木 花子'''|あおき はなこ}}は[[作家]]である。", "青木 花子（あおき はなこ）は作家である。"),
+    ("zh", "他住在{{link-en|蓝房子|Blue House}}，是{{tsl|en|Poet|诗人}}", "他住在蓝房子，是诗人"),
+    ("zh", "{{le|蓝房子|Blue House|那房子}}和{{link-ja|青|青い}}和{{internal link helper/en|甲|A}}", "那房子和青和甲"),
+    ("ru", "Площадь {{s|20 км²}}, в {{нп5|Синий дом|Синем доме|en|Blue House}}", "Площадь 20 км², в Синем доме"),
+    ("ru", "в {{iw|Дом||en|House}} и {{не переведено|Сад}}", "в Дом и Сад"),
+    ("uk", "у {{нп|Синій дім|Синьому домі|en|Blue House}}", "у Синьому домі"),
+    ("ar", "يعيش في {{وإو|بيت أزرق|Blue House}} هنا", "يعيش في بيت أزرق هنا"),
+    ("de", 'Er schrieb: {{"|Das ist ein [[Satz]] von mir.}} Dann', "Er schrieb: „Das ist ein Satz von mir.“ Dann"),
+    ("it", "di {{TA|3 743 km²}} e", "di 3 743 km² e"),
+    ("ca", "des del {{segle|XIII|s}}", "des del segle XIII"),
+    ("eo", "La {{daton|18|januaro|1791}} li", "La 18-an de januaro 1791 li"),
+    ("es", "el {{fecha|17|10|1973}} en el {{siglo|XX||s}}", "el 17 de octubre de 1973 en el siglo XX"),
+    ("en", "{{HMS|Victory}}, {{ship|SS|Tirpitz}}, {{USS|Ohio|BB-12|6}}", "HMS Victory, SS Tirpitz, Ohio"),
+    ("en", "{{sclass|Nimitz|carrier}}, {{native name|nap|Abbrùzze}}", "Nimitz-class carrier, Abbrùzze (Neapolitan)"),
+    ("en", "{{start date|1999|5|12}}, {{birth date|1999|5|12|df=y}}", "May 12, 1999, 12 May 1999"),
+    ("en", "{{w|Jo Example|Mr Example}} and {{w|Lima}}", "Mr Example and Lima"),
+    ("en", "{{lc:ABC}} {{ucfirst:abc}} {{Template:nowrap|a}}{{DEFAULTSORT:b}}", "abc Abc a"),
+]
+
+
+@pytest.mark.parametrize(("language", "source", "text"), LISTED)
+def test_listed_templates(language: str, source: str, text: str) -> None:
+    assert parse_wikitext(source, language).text == text
+
+
+def test_a_callers_templates_come_first() -> None:
+    templates = {"w": "argument: 2|1", "Foo_bar": "quantity", "tex": "text: LaTeX", "nowrap": "hidden"}
+    source = "{{w|Jo}} {{w|Jo|Mr Jo}} {{foo bar|5|km}} {{tex}} a{{nowrap|b}}"
+    assert parse_wikitext(source, "en", templates=templates).text == "Jo Mr Jo 5 kilometres LaTeX a"
+
+
+@pytest.mark.parametrize("specification", ["argumant: 1", "", "nothing", None])
+def test_an_unknown_specification_is_refused(specification: str) -> None:
+    with pytest.raises(EaseError, match="Template 'w' has an unknown specification"):
+        parse_wikitext("{{w|a}}", "en", templates={"w": specification})
 
 
 @pytest.mark.parametrize(("language", "source", "text"), [*(("en", *case) for case in ENGLISH), *OTHERS, *NUMBERS])

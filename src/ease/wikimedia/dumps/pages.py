@@ -137,11 +137,13 @@ def iterate_pages(
     max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
     tally: PageTally | None = None,
     namespaces: Collection[int] | None = None,
+    skip_others: bool = False,
 ) -> Iterator[Page]:
     """Yield the readable pages that start in a shard, in the order of the dump; `tally` gets the counts.
 
     Larger pages than `max_page_bytes` are skipped without being held in memory. Pages of other namespaces than
-    `namespaces` have no text and no other part of their revision (None: all namespaces).
+    `namespaces` have no text and no other part of their revision (None: all namespaces). With `skip_others`, they are
+    neither parsed nor counted, unless they lack the number of their namespace, as in dumps before schema 0.6.
 
     Raises EaseError if the file is missing, its data do not decode, or too many pages fail. A truncated file is not an
     error but sets `tally.truncated`.
@@ -151,7 +153,8 @@ def iterate_pages(
     # Few dumps need their header here (`_parse`), so it is read at most once and only on demand.
     site = cache(partial(read_siteinfo, shard.dump.path, shard.dump.language))
     faults = {"too_large": f"it has more than {max_page_bytes:,} bytes", "malformed": "it has no closing tag"}
-    for content, reason in _scan(shard, max_page_bytes, namespaces, tally):
+    contents = _scan(shard, max_page_bytes, namespaces, tally)
+    for content, reason in filter(_in_namespaces(namespaces if skip_others else None), contents):
         tally.check(shard)
         tally.seen += 1
         explanation = faults.get(reason, "")
@@ -250,6 +253,17 @@ def _find_tag(buffer: bytearray, start: int, shard: Shard) -> re.Match[bytes] | 
             "remove the prefix from the file's elements."
         )
     return tag
+
+
+def _in_namespaces(namespaces: Collection[int] | None) -> Callable[[tuple[bytes, str]], bool]:
+    """Return a function that tells whether a page may be in one of the namespaces; None: every page is."""
+
+    def is_inside(page: tuple[bytes, str]) -> bool:
+        # The number follows the title, which has at most 255 bytes. Old dumps lack the number.
+        match = _NAMESPACE.search(page[0], 0, _HEAD_BYTES)
+        return namespaces is None or match is None or int(match[1]) in namespaces
+
+    return is_inside
 
 
 def _content(buffer: bytearray, end: int, namespaces: Collection[int] | None) -> bytes:

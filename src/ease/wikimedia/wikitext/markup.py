@@ -23,6 +23,8 @@ LITERAL = "\x03"
 ITEM = "\x06"
 HEADING = "\x07"
 """Begin a line in the place of its marks: those of a list or rule, or the first of a heading. Other `*` are text."""
+HOLE = "\x08"
+"""Follows the gap of a template that is not known, where a word of the sentence may be missing."""
 
 _TAGS = {kind: names.replace(" ", "|") for kind, names in read_data_file("ease.wikimedia.wikitext", "tags.yml").items()}
 _SECTION_MARK = rf"</?(?:{_TAGS['section']})(?=[\s/>])[^<>]*+>"
@@ -34,20 +36,16 @@ _INLINE_TAG = re.compile(rf"</?(?:{_TAGS['inline']}|{_TAGS['extensions']})(?=[\s
 _ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
 # The search for a pattern that begins with a literal is several times as fast as that for alternatives.
 _HTML_TABLE = re.compile(r"<(?:(table)(?=[\s/>])[^<>]*+>|/table\s*+>)", re.IGNORECASE)
-_WIKI_TABLE = re.compile(rf"\n[ \t{ITEM}{GAP}]*+(?:(\{{\|)|\|\}})")
+_WIKI_TABLE = re.compile(rf"\n[ \t{ITEM}{GAP}{HOLE}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
     name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_TAGS["extensions"].split("|")]
 }
-_LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
-_OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
-_BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
 # Letters of any script with combining marks and joiners; single underscores between letters.
 _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
 )
 _ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
 
-_OPENING = {"}": "{", "]": "["}
 _Cut = tuple[int, int, str]  # Start and end of a span, and the mark that replaces it
 
 
@@ -125,43 +123,6 @@ def _literal(content: str, literals: list[str]) -> str:
     if content:
         return " "
     return GAP
-
-
-def cut_templates(text: str) -> str:
-    """Remove templates, parser functions and parameters; unbalanced braces stay as text.
-
-    As in MediaWiki, braces inside `[[…]]` do not close a template that is open outside.
-
-    Returns:
-        The text after a line break. `ITEM` and `HEADING` replace the marks at the beginning of its lines.
-    """
-    text = _LINE_MARKS.sub("\n" + ITEM, "\n" + text).replace("\n=", "\n" + HEADING)
-    # Start of a run of brackets, and number of its unmatched brackets.
-    unmatched: list[tuple[int, int]] = []
-    cuts: list[_Cut] = []
-    end = 0
-    # Links matter inside braces only.
-    while run := (_BRACKETS if unmatched else _OPENING_BRACES).search(text, end):
-        position, end = run.span()
-        first = text[position]
-        if run[1]:
-            # `{{!}}` is how templates and tables write a pipe.
-            cuts.append((position, end, "|"))
-        elif first in "{[":
-            unmatched.append((position, end - position))
-        else:
-            # Two brackets close a link or a template, three braces a parameter.
-            most = 3 if first == "}" else 2
-            while unmatched and end - position >= 2 and text[unmatched[-1][0]] == _OPENING[first]:
-                start, count = unmatched.pop()
-                matches = min(most, count, end - position)
-                position += matches
-                count -= matches
-                if first == "}":
-                    _add_cut(cuts, start + count, position)
-                if count >= 2:
-                    unmatched.append((start, count))
-    return _without(text, cuts)
 
 
 def cut_tables(text: str) -> str:

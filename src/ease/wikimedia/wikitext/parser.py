@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate, compress
@@ -20,12 +21,12 @@ from ease.wikimedia.wikitext.markup import (
     BREAK,
     GAP,
     HEADING,
+    HOLE,
     ITEM,
     LINK_END,
     LINK_START,
     LITERAL,
     cut_tables,
-    cut_templates,
     drop_magic_words,
     hide_extensions,
     strip_tags,
@@ -38,7 +39,7 @@ from ease.wikimedia.wikitext.passes import (
     strip_quotes,
 )
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
-from ease.wikimedia.wikitext.templates import show_templates
+from ease.wikimedia.wikitext.templates import LearntTemplates, TemplateTable, replace_templates
 from ease.wikimedia.wikitext.titles import (
     SiteInfo,
     TargetKind,
@@ -57,9 +58,9 @@ _MARK = re.compile(r"-\{|\}-")
 _MOST_NESTED = 10
 # Flags of rules for the page's title, of hidden rules, and of removed rules: their text is not shown where it stands.
 _SILENT_FLAGS = frozenset("TH-")
-_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING)
+_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING, HOLE)
 _EXTERNAL = re.compile(
-    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x07]++[^\S\n]*+"
+    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x08]++[^\S\n]*+"
     r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
     re.IGNORECASE,
 )
@@ -213,7 +214,12 @@ def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColum
     return SentenceColumns(starts, texts, firsts, link_starts, link_ends, targets), counts
 
 
-def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True) -> Article:
+def parse_wikitext(
+    text: str,
+    language: str | SiteInfo = "en",
+    show: bool = True,
+    templates: TemplateTable | Mapping[str, str] | None = None,
+) -> Article:
     """Return the prose of a page, and its links to articles of the same wiki.
 
     Args:
@@ -221,12 +227,14 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
         language: Wikipedia's code of the language; or the wiki, with the namespaces that its dump names.
         show: Replace templates that write words, such as `{{convert|5|km}}`, by these words. False removes them, as
             all other templates.
+        templates: What `read_templates` learnt from the wiki's dump; or the caller's own templates by name, such as
+            `{"w": "argument: 2|1"}` (see `read_specification`), which take precedence over the lists.
 
     Returns:
         The prose with its links; its method `sentences` splits it.
 
     Raises:
-        EaseError: There is no Wikipedia in the language.
+        EaseError: There is no Wikipedia in the language, or a specification in `templates` cannot be read.
 
     Example:
         >>> article = parse_wikitext("See [[Berlin]]s [[paris|old]] towers. ''No'' link.", language="en")
@@ -241,24 +249,36 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
         site = _site(language)
     else:
         site = language
+    table = None
+    if show:
+        table = make_table(site, templates)
     for mark in _RESERVED:
         # The test is several times as fast as a replacement that finds nothing.
         if mark in text:
             text = text.replace(mark, "")
-    prose = read_prose(text, site, show)
+    prose = read_prose(text, site, table)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
     return Article(prose.text, links, site.language)
 
 
-def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
+def make_table(site: SiteInfo, templates: TemplateTable | Mapping[str, str] | None = None) -> TemplateTable:
+    """Return the table of a wiki's templates; raises EaseError if a specification cannot be read."""
+    if isinstance(templates, TemplateTable):
+        return templates
+    if isinstance(templates, LearntTemplates):
+        return TemplateTable(site, templates)
+    return TemplateTable(site, overrides=templates)
+
+
+def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None) -> Prose:
     """Return the prose of a wiki's page and its links in columns, as `parse_wikitext` does.
+
+    Without `templates`, all templates are removed.
 
     The text must have neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
     """
     text, literals = hide_extensions(text)
-    if show:
-        text = show_templates(text, site.language)
-    text = strip_tags(cut_tables(cut_templates(text)))
+    text = strip_tags(cut_tables(replace_templates(text, templates)))
     text = strip_quotes(decode_spaces(_choose_variants(text, site.language)))
     text = drop_magic_words(text)
     text, targets = _LinkReader(text, site).read()

@@ -1,645 +1,432 @@
-"""Replace templates whose arguments are part of the prose by their words: numbers, dates, quotations, names."""
+"""Replace templates whose text is part of the prose by their words, and mark where unknown templates leave a hole.
+
+A wiki's templates are found, in this order, in what the caller gives, the lists of the wiki's language
+(`templates.yml`, `template_items.yml`), what was learnt from the wiki's dump, and the lists for all wikis.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
-from decimal import Decimal
-from functools import cache, lru_cache
-from itertools import count, zip_longest
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from itertools import count
+from typing import NamedTuple
 
-from babel import Locale, UnknownLocaleError
-from babel.numbers import NumberFormatError, format_decimal, get_currency_symbol, get_decimal_symbol, get_group_symbol
-from babel.units import format_unit
-
+from ease.errors import EaseError
 from ease.io.files import read_data_file
-from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
-from ease.wikimedia.wikitext.markup import BREAK, GAP
-from ease.wikimedia.wikitext.titles import decode_entities
-
-# Templates by family, units, and words of ranges.
-_DATA: dict[str, Any] = read_data_file("ease.wikimedia.wikitext", "templates.yml")
-_RANGES: Mapping[str, str] = _DATA["ranges"]
-_MINUS = "−"
-# Value of the argument `sp` for American spelling, and code of the locale.
-_AMERICAN = "us"
-# Characters of a number, or of a range with its unit, in one argument; a longer argument is no quantity.
-_LONGEST = 200
-# Digits of a number, as many as `Decimal` computes with; a longer number stays as it is written.
-_MOST_DIGITS = 28
-# Language names that are cached; a dump may have any number of codes.
-_LANGUAGE_NAMES = 4096
-_GROUPED = re.compile(r"\d{1,3},\d{3}")
-_HYPHEN = re.compile(r"[-–](?=\.?\d)")
-_NUMBER = re.compile(
-    r"(?P<sign>[+−–-]?) ?(?:(?:(?P<integer>\d{1,9})[+ ])?(?P<above>\d{1,9})//?(?P<below>\d{1,9})(?![\d.,/])"
-    r"|(?P<digits>[.,]?\d(?:[\d.,]|[ '’](?=\d{3}))*+))"
-)
-"""`-1,234.5`, `1 234,5`, `.5`, `1/2`, `5+1/2`"""
-# The longest first, since an alternative of a pattern wins over its own beginnings.
-_JOINTS = sorted(map(re.escape, _RANGES.keys() - set(",+")), key=len, reverse=True)
-_JOINT = re.compile(rf" ?({'|'.join(_JOINTS)}) ?(?=[+−–-]?[.,]?\d)", re.IGNORECASE)
-_EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?1?\d")
-_POWER_OF_TEN = re.compile(r" ?[eE]([+−-]?\d{1,3})(?!\w)")
-_TEN_EXPONENT = re.compile(r"(?<=[\d)])[eE](?=[+−-]?\d)")
-_POWER = re.compile(r"e([369])(.+)")
-_POWERS = {"3": "thousand", "6": "million", "9": "billion"}
-"""What `e6` and the like before a unit mean in English"""
-
-
-class _Number(NamedTuple):
-    """A number or a range as a wiki writes it, and the value that the form of a unit depends on; None if unknown."""
-
-    text: str
-    value: Decimal | None
-
-    def to(self, joint: str, end: _Number) -> _Number:
-        """Append the end of a range, or the uncertainty of a number."""
-        value = end.value
-        if "±" in joint:
-            value = self.value
-        return _Number(f"{self.text}{joint}{end.text}", value)
-
-    def times_ten_to(self, power: str) -> _Number:
-        """Append a power of ten; any large value gives the unit the same form."""
-        text = self.text
-        if "±" in text:
-            text = f"({text})"
-        return _Number(f"{text}×10^{_write_minus(power)}", self.value and Decimal(1000))
-
-
-@cache
-def _find_locale(language: str) -> Locale | None:
-    """Return CLDR's locale of a Wikipedia; the English one writes British English, as its templates do."""
-    tags = {"en": "en-GB", _AMERICAN: "en-US"}
-    try:
-        return Locale.parse(tags.get(language) or Language(language).bcp_47, sep="-")
-    except (UnknownLocaleError, ValueError):
-        return None
-
-
-def _format_number(word: str, language: str) -> str:
-    """Return a number with the separators of a language, and `1e6` with its zeros; another word unchanged."""
-    if _EXPONENT.fullmatch(word):
-        word = f"{Decimal(word):f}"
-    number, rest = _read_number(word, language)
-    if number is None or rest:
-        return word
-    return number.text
-
-
-def _write_minus(word: str) -> str:
-    if _HYPHEN.match(word):
-        return _MINUS + word[1:]
-    return word
-
-
-def _read_number(words: str, language: str) -> tuple[_Number | None, str]:
-    """Return the number or range with which words begin, if any, and the words after it: `5-10 km`, `5±1e3`."""
-    words = " ".join(decode_entities(words).split())
-    match = None
-    if len(words) <= _LONGEST:
-        match = _NUMBER.match(words)
-    if match is None:
-        return None, words
-    number = _parse_number(match, language)
-    position = match.end()
-    while (joint := _JOINT.match(words, position)) and (match := _NUMBER.match(words, joint.end())):
-        number = number.to(_RANGES[joint[1].lower()], _parse_number(match, language))
-        position = match.end()
-    power = _POWER_OF_TEN.match(words, position)
-    if power:
-        number = number.times_ten_to(power[1])
-        position = power.end()
-    return number, words[position:].strip()
-
-
-def _parse_number(match: re.Match[str], language: str) -> _Number:
-    """Return a match of `_NUMBER` as the language's templates write it."""
-    sign = match["sign"]
-    if sign not in ("", "+"):
-        sign = _MINUS
-    if match["above"]:
-        fraction = " ".join(filter(None, [match["integer"], f"{match['above']}⁄{match['below']}"]))
-        # The next integer has the form of the unit: 1⁄2 kilometre, 1 1⁄2 kilometres.
-        return _Number(sign + fraction, Decimal(match["integer"] or 0) + 1)
-    digits = re.sub("[ '’]", "", match["digits"])
-    locale = _find_locale(language)
-    if locale is None or len(digits) > _MOST_DIGITS:
-        return _Number(sign + match["digits"], None)
-
-    # Templates accept the decimal mark of the language and the English one.
-    own_mark = get_decimal_symbol(locale)
-    marks = re.findall("[.,]", digits)
-    mark = own_mark
-    if marks:
-        mark = marks[-1]
-    # The same mark twice groups thousands, and so does a comma before three digits where the point is decimal.
-    if (len(marks) > 1 and len(set(marks)) == 1) or (own_mark == "." and _GROUPED.fullmatch(digits)):
-        digits = digits.replace(mark, "")
-        mark = own_mark
-    integer = digits
-    decimals = ""
-    if mark in digits:
-        integer, _, decimals = digits.rpartition(mark)
-    integer = re.sub("[.,]", "", integer)
-    if decimals:
-        value = Decimal(f"{integer or 0}.{decimals}")
-    else:
-        value = Decimal(integer)
-    text = _group_digits(integer.lstrip("0") or "0", locale, language)
-    if decimals:
-        # English has no decimal comma: one that groups no thousands stays.
-        if own_mark == "." and len(marks) == 1:
-            text += mark + decimals
-        else:
-            text += own_mark + decimals
-    return _Number(sign + text, value)
-
-
-def _group_digits(digits: str, locale: Locale, language: str) -> str:
-    """Return an integer with a language's separators between its groups of digits."""
-    # India's languages group the digits above the thousands by two.
-    size, further_size = locale.decimal_formats[None].grouping
-    least = size + 1
-    if language in _DATA["ungrouped thousands"]:
-        least = size + 2
-    if len(digits) < least:
-        return digits
-    groups = [digits[-size:]]
-    rest = digits[:-size]
-    while rest:
-        groups.insert(0, rest[-further_size:])
-        rest = rest[:-further_size]
-    return str(get_group_symbol(locale)).join(groups)
-
-
-def _with_unit(number: _Number, unit: str, language: str) -> str:
-    """Return a number with a unit's name in a language, in the form that fits the value."""
-    names = _DATA["named units"].get({_AMERICAN: "en"}.get(language, language), {})
-    if name := names.get(unit.lower()):
-        return f"{number.text} {name}"
-    symbol_form = f"{number.text} {unit}".strip()
-    identifier = _DATA["units"].get(unit.lower())
-    locale = _find_locale(language)
-    if identifier is None or locale is None or number.value is None:
-        return symbol_form
-    try:
-        phrase = str(format_unit(number.value, identifier, locale=locale))
-        value_text = str(format_decimal(number.value, locale=locale))
-    except (NumberFormatError, ValueError, ArithmeticError):
-        return symbol_form
-    # For a name that CLDR lacks, Babel writes the identifier.
-    if identifier in phrase or value_text not in phrase:
-        return symbol_form
-    return phrase.replace(value_text, number.text, 1)
-
-
-class _Arguments(NamedTuple):
-    """Arguments of a template, by position from 0 and by name; and the wiki's language."""
-
-    positional: list[str]
-    keywords: dict[str, str]
-    language: str
-
-    def at(self, place: int) -> str:
-        """Return a positional argument; empty if there is none."""
-        if -len(self.positional) <= place < len(self.positional):
-            return self.positional[place]
-        return ""
-
-
-def _quantity(arguments: _Arguments) -> str:
-    """Write `5|km`, `5|-|10|km` or `30 km` as a number or range with its unit, and `6|ft|4|in` with both units."""
-    language = arguments.language
-    keywords = arguments.keywords
-    number, rest = _read_number(arguments.at(0), language)
-    if number is None:
-        # Roman numerals, or a template that is not shown.
-        if GAP in rest:
-            return ""
-        return " ".join(filter(None, arguments.positional[:2]))
-    if rest:
-        return f"{number.text} {rest}"
-    number, further = _read_range(number, arguments)
-    unit, *after = further or [""]
-    spelling = language
-    if language == "en":
-        if large := _POWER.fullmatch(unit.lower()):
-            value = number.value and number.value * 1000
-            number = _Number(f"{number.text} {_POWERS[large[1]]}", value)
-            unit = large[2]
-        if keywords.get("sp") == _AMERICAN:
-            spelling = _AMERICAN
-        if keywords.get("adj") in ("on", "mid"):
-            return _adjective(number.text, unit, after, spelling)
-    words = _with_unit(number, unit, spelling)
-    # Further arguments are the units to convert to, unless they continue the quantity: 6 feet 4 inches.
-    if len(after) > 1 and after[1].lower() in _DATA["smaller units"].get(unit, []):
-        smaller, rest = _read_number(after[0], language)
-        if smaller and not rest:
-            return f"{words} {_with_unit(smaller, after[1], spelling)}"
-    return words
-
-
-def _read_range(number: _Number, arguments: _Arguments) -> tuple[_Number, list[str]]:
-    """Append the further ends and the power of a number, and return the positional arguments after them."""
-
-    def end_of(word: str) -> _Number:
-        end, rest = _read_number(word, arguments.language)
-        if end is None or rest:
-            # A word that is no number stays as it is written.
-            return _Number(word, None)
-        return end
-
-    further = arguments.positional[1:]
-    keywords = arguments.keywords
-    while len(further) > 1 and (joint := _RANGES.get(decode_entities(further[0]).lower())):
-        number = number.to(joint, end_of(further[1]))
-        further = further[2:]
-    # `{{convert|5|km|+/-=1}}`: the joint may be the name of an argument.
-    for name, value in keywords.items():
-        if joint := _RANGES.get(name):
-            number = number.to(joint, end_of(value))
-    if power := keywords.get("e"):
-        number = number.times_ten_to(power)
-    if keywords.get("comma") == "off" and arguments.language == "en":
-        number = number._replace(text=re.sub(r"(?<=\d),(?=\d)", "", number.text))
-    return number, further
-
-
-def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
-    """Write a quantity before a noun: 10-inch, or 204-metre-high with the words that follow."""
-    identifier = _DATA["units"].get(unit.lower())
-    locale = _find_locale(language)
-    singular = identifier and locale and str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
-    # For a name that CLDR lacks, Babel writes the identifier.
-    if not singular or singular == identifier:
-        return f"{words} {unit}".strip()
-    ending = ""
-    if after and after[-1].startswith("-"):
-        ending = after[-1]
-    return f"{words} {singular}".replace(" ", "-") + ending
-
-
-def _powers(arguments: _Arguments) -> str:
-    """Write `5|km|2|s|-1`, a number with the powers of its units, as 5 km2 s−1."""
-    ends = 1
-    while arguments.at(ends).lower() in _RANGES:
-        ends += 2
-    numbers = arguments.positional[:ends] or [""]
-    units = arguments.positional[ends:]
-    pairs = zip_longest(units[::2], units[1::2], fillvalue="")
-    unit = " ".join(unit + _write_minus(power) for unit, power in pairs if unit)
-    return _quantity(arguments._replace(positional=[*numbers, *filter(None, [unit])]))
-
-
-def _measure(arguments: _Arguments) -> str:
-    """Write `5|k|m`, a number with a unit and its prefix, as 5 km, and `5,2|0,1|u=kg` as 5,2±0,1 kg."""
-    words, keywords, language = arguments
-    # A number with a point is written for a program, and stays.
-    words = [word if "." in word else _format_number(word, language) for word in words]
-    prefix = arguments.at(1)
-    unit = arguments.at(2)
-    # If the second argument is a number, it is an uncertainty, not a prefix.
-    if unit or _read_number(prefix, language)[0] is None:
-        unit = unit or keywords.get("u") or keywords.get("ul") or ""
-        if prefix != "-":
-            unit = prefix + unit
-        words = words[:1]
-        keywords = {**keywords, "u": unit}
-    return _value(_Arguments(words, keywords, language))
-
-
-def _value(arguments: _Arguments) -> str:
-    """Write `5.2|0.1|e=6|u=kg` as (5.2±0.1)×10^6 kg."""
-    keywords = arguments.keywords
-    with_commas = keywords.get("fmt") == "commas"
-
-    def write(word: str) -> str:
-        word, *powers = _TEN_EXPONENT.split(word)
-        if with_commas:
-            word = _format_number(word, arguments.language)
-        else:
-            word = _write_minus(word)
-        return "×10^".join([word, *map(_write_minus, powers)])
-
-    words, *more = map(write, arguments.positional or [""])
-    is_uncertain = bool(more and more[0])
-    if is_uncertain and more[0].lower() in _RANGES:
-        words += "".join(_RANGES.get(word.lower(), word) for word in more)
-    elif is_uncertain and more[0].startswith("("):
-        # The uncertainty of the last digits, 5.25(3), needs no brackets around it.
-        words += more[0]
-        is_uncertain = False
-    elif is_uncertain and more[1:]:
-        words += f"+{more[0].lstrip('+')}−{more[1].lstrip('−')}"
-    elif is_uncertain:
-        words += f"±{more[0].lstrip('±')}"
-    if power := keywords.get("e"):
-        words = _times_power(words, power, is_uncertain)
-
-    unit = _unit_symbol(keywords, "u")
-    space = " "
-    if unit.startswith(("%", "‰", "′", "″")) or unit == "°":
-        space = ""
-    if divisor := _unit_symbol(keywords, "up"):
-        unit += f"/{divisor}"
-    return f"{keywords.get('p', '')}{words}{space}{unit}".strip() + keywords.get("s", "")
-
-
-def _times_power(words: str, power: str, is_uncertain: bool) -> str:
-    if is_uncertain:
-        words = f"({words})"
-    if words:
-        words += "×"
-    return f"{words}10^{_write_minus(power)}"
-
-
-def _unit_symbol(keywords: Mapping[str, str], name: str) -> str:
-    """Return the symbol of the unit in an argument, or in the argument for a unit with a link, whose name ends in l."""
-    code = keywords.get(name) or keywords.get(f"{name}l") or ""
-    return str(_DATA["symbols of units"].get(code, code))
-
-
-def _nihongo(arguments: _Arguments) -> str:
-    """Write `English|kanji|romaji` with the last two in brackets."""
-    english, *originals = (arguments.at(place).rstrip(", ") for place in (0, 1, 2))
-    brackets = ", ".join(filter(None, originals))
-    if english and brackets:
-        return f"{english} ({brackets})"
-    return english or brackets
-
-
-def _as_of(arguments: _Arguments) -> str:
-    """Write `As of 2014`, with the parts of a date in the order year, month, day."""
-    keywords = arguments.keywords
-    year = arguments.at(0)
-    month = _month(arguments.at(1), arguments.language)
-    day = arguments.at(2)
-    if keywords.get("df", "").upper() == "US" and day:
-        date = f"{month} {day}, {year}"
-    else:
-        date = " ".join(filter(None, [day, month, year]))
-    if not date:
-        return ""
-    if keywords.get("bare"):
-        before = ""
-    elif keywords.get("since"):
-        before = "since "
-    else:
-        before = "as of "
-    if "lc" not in keywords:
-        before = before.capitalize()
-    return (keywords.get("alt") or before + date) + keywords.get("post", "")
-
-
-def _month(number: str, language: str) -> str:
-    """Return a month's name in a language; another word unchanged."""
-    locale = _find_locale(language)
-    if locale is None or not number.isdecimal() or len(number) > 2:
-        return number
-    return str(locale.months["format"]["wide"].get(int(number), number))
-
-
-def _date(arguments: _Arguments) -> str:
-    """Write `3|mars|1996` as 3 mars 1996, in French."""
-    parts = arguments.positional
-    before: list[str] = []
-    if len(parts) > 3 and parts[0].isalpha():
-        # The name of the weekday.
-        before = parts[:1]
-    day, month, year = (*parts[len(before) :], "", "", "")[:3]
-    if year.startswith(("-", "−")):
-        year = f"{year[1:]} av. J.-C."
-    day = day.lstrip("0")
-    if day == "1":
-        day = "1er"
-    return " ".join(filter(None, [*before, day, _month(month, arguments.language).lower(), year]))
-
-
-def _circa(arguments: _Arguments) -> str:
-    """Write `1500|1510` as c. 1500–1510."""
-    if not arguments.at(0):
-        return "c."
-    years = map(_write_minus, filter(None, arguments.positional))
-    return f"c. {'–'.join(years)}"
-
-
-def _fraction(arguments: _Arguments) -> str:
-    """Write `1|2` as 1⁄2, and `3|1|2` as 3 1⁄2."""
-    parts = [_write_minus(part) for part in arguments.positional if part]
-    if not parts:
-        return ""
-    if len(parts) == 1:
-        return f"1⁄{parts[0]}"
-    return " ".join([*parts[:-2], f"{parts[-2]}⁄{parts[-1]}"])
-
-
-def _power(arguments: _Arguments) -> str:
-    """Write `7|15` as 7×10^15, and `15` as ×10^15."""
-    *factors, power = map(_write_minus, arguments.positional[:2] or [""])
-    if factors and not power:
-        return f"×10^{factors[0]}"
-    return f"{''.join(factors)}×10^{power}"
-
-
-def _with_language(code: str, words: str, arguments: _Arguments) -> str:
-    """Return words of a language after its name, both in the language of a wiki; the words alone without a name.
-
-    The argument `label` replaces the name, or removes it.
-    """
-    name = arguments.keywords.get("label") or _language_name(code.lower(), arguments.language)
-    if name and name != "none" and words:
-        return f"{name}: {words}"
-    return words
-
-
-@lru_cache(maxsize=_LANGUAGE_NAMES)
-def _language_name(code: str, language: str) -> str:
-    """Return a language's name in another language; empty if CLDR lacks it."""
-    locale = _find_locale(language)
-    if locale is None:
-        return ""
-    return str(locale.languages.get(code, ""))
-
-
-def _interlanguage(arguments: _Arguments) -> str:
-    """Show the label of `title|de|other title`, or of the older form `de|other title|label`."""
-    if arguments.at(0) in WIKIPEDIA_LANGUAGES and arguments.at(1):
-        return arguments.at(2) or arguments.at(1)
-    return arguments.keywords.get("lt") or arguments.at(0)
-
-
-def _currency(arguments: _Arguments) -> str:
-    """Write `13 billion|USD` as US$13 billion."""
-    locale = _find_locale(arguments.language)
-    symbol = arguments.at(1).upper()
-    if locale and symbol:
-        symbol = get_currency_symbol(symbol, locale=locale)
-    amount = _write_minus(_format_number(arguments.at(0), arguments.language))
-    if not amount:
-        return ""
-    # The minus stands before the symbol.
-    if amount.startswith(_MINUS):
-        return f"{_MINUS}{symbol}{amount.removeprefix(_MINUS)}"
-    return f"{symbol}{amount}"
-
-
-def _brackets(arguments: _Arguments) -> str:
-    if not arguments.at(0):
-        return ""
-    return f"⟨{arguments.at(0)}⟩"
-
-
-def _number(arguments: _Arguments) -> str:
-    number = _format_number(arguments.at(0), arguments.language)
-    return " ".join(filter(None, [number, arguments.at(1)]))
-
-
-_Writer = Callable[[_Arguments], str]  # Returns a template's text; empty to remove the template
-
-_FAMILIES: Mapping[str, _Writer] = {
-    "nihongo": _nihongo,
-    "as_of": _as_of,
-    "circa": _circa,
-    "fraction": _fraction,
-    "value": _value,
-    "measure": _measure,
-    "quantity": _quantity,
-    "powers": _powers,
-    "date": _date,
-    "power": _power,
-    "interlanguage": _interlanguage,
-    "currency": _currency,
-    "joined": lambda arguments: "".join(arguments.positional),
-    "brackets": _brackets,
-    "words": lambda arguments: " ".join(arguments.positional[:2]),
-    "number": _number,
-    "named_language": lambda arguments: _with_language(arguments.at(0), arguments.at(1), arguments),
-}
-
-# Templates four deep are shown; deeper ones are removed.
-_PASSES = 2
-# Characters of a template's arguments; a longer template is removed.
+from ease.names import nearest
+from ease.wikimedia.wikitext.families import FAMILIES, TEMPLATE_DATA, Arguments, Writer, show_number, with_language
+from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM
+from ease.wikimedia.wikitext.titles import SiteInfo, normalize_first
+
+TEMPLATE = 10
+"""The namespace of templates."""
+HIDDEN = "hidden"
+"""The specification of templates that print nothing where they stand: references, anchors, maintenance marks."""
+LISTS_DIGEST = hashlib.blake2b(
+    b"".join(files(__package__).joinpath(name).read_bytes() for name in ("templates.yml", "template_items.yml")),
+    digest_size=8,
+).hexdigest()
+"""Hash of the shipped lists, on which what is learnt from a dump depends."""
+# What an unknown template leaves: a gap like any other, and the mark.
+_HOLE = GAP
+# Nested templates that are shown; deeper ones are removed, as beyond MediaWiki's limit of 40 expansions.
+_DEEPEST = 40
+# Characters of a template's source; a longer template is removed.
 _LONGEST_TEMPLATE = 2000
-_INNER = r"\{\{(?:[^{}\[]++|\[\[[^{}\[\]]*+\]\]|\[(?!\[)|-\{[^{}]*+\}-)*+\}\}"
-_LINK = rf"\[\[(?:[^\[\]{{]++|\[\[[^\[\]{{}}]*+\]\]|{_INNER}|\{{(?!\{{)|\[(?!\[)|\](?!\]))*+\]\]"
-_INNER_TEMPLATE = re.compile(_INNER)
-# A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them.
-_CONTENT = rf"(?:[^{{}}\[]++|{_INNER}|{_LINK}|\[(?!\[)|\{{(?!\{{)|\}}(?!\}}))*+"
+# Characters of a template's words; longer ones are removed, since arguments that a template repeats grow fast.
+_LONGEST_OUTPUT = 10_000
+# Characters of a name. MediaWiki's limit of a title is 255 bytes; white space may surround it.
+_LONGEST_NAME = 300
+# Names that are remembered; a dump may have any number.
+_REMEMBERED = 50_000
+# Redirects and nested names that are followed.
+_MOST_STEPS = 5
+
+_LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
+_OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
+_BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
+_OPENING = {"}": "{", "]": "["}
 # An argument; the bar of a link or of a script variant in it does not end it.
 _PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
-_NAMED_BY_LANGUAGE = (
-    rf"lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"
-    rf"|(?:{'|'.join(_DATA['formatnum']).replace(' ', '[ _]')}):([^{{}}|\[\]]*+)(\|[^{{}}]*+)?"
-)
-"""`{{lang-fr|mot}}`, and `{{formatnum:5000}}` by its names in the languages of `templates.yml`.
-
-With an option, such as `|NOSEP`, the number stays as it is written.
-"""
-_NAME = re.compile(r"[\w ±×/+*–-]+")
+_ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
 _PLACE = re.compile(r"[1-9][0-9]?")
-_LINE_MARKS = (*"*#:;=", "----")
+_LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?")
+_FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
+_HIDDEN_PATTERN = re.compile("|".join(TEMPLATE_DATA["hidden patterns"]))
 
 
-def show_templates(text: str, language: str) -> str:
-    """Return wikitext in which the text of templates with words replaces the templates.
+class TemplateEntry(NamedTuple):
+    """How a template or a parser function is shown; without a writer, it prints nothing."""
+
+    writer: Writer | None
+    # Characters of the name that belong to the first argument: `{{lc:A}}`.
+    is_function: bool = False
+
+
+class LearntTemplates(dict[str, str]):
+    """Specifications of a wiki's templates by title, learnt from its dump (see `read_specification`)."""
+
+
+class Replacement(NamedTuple):
+    """A span of the text that is replaced, by a mark or by the words of a template with further templates inside."""
+
+    start: int
+    end: int
+    mark: str
+    entry: TemplateEntry | None = None
+    inside: Sequence[Replacement] = ()
+
+
+class TemplateTable:
+    """How the templates of one wiki are shown.
+
+    Attributes:
+        site: The wiki.
+        learnt: Specifications by title, as `read_templates` returns them.
+    """
+
+    def __init__(
+        self, site: SiteInfo, learnt: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
+    ) -> None:
+        """Prepare the lists of a wiki's language.
+
+        Args:
+            site: The wiki.
+            learnt: Specifications by the titles of the wiki's templates.
+            overrides: Specifications that take precedence over all lists, by name.
+
+        Raises:
+            EaseError: A specification cannot be read.
+        """
+        self.site = site
+        self.learnt = learnt or {}
+        self._overrides = {self._title(name): specification for name, specification in (overrides or {}).items()}
+        for name, specification in (overrides or {}).items():
+            check_specification(name, specification)
+        self._of_language = _listed(site.language)
+        self._of_all = _listed("all")
+        self._namespaces = {name for name, number in site.namespaces.items() if number == TEMPLATE} | {"template"}
+        self._remembered: dict[str, TemplateEntry | None] = {}
+
+    def find(self, name: str) -> TemplateEntry | None:
+        """Return how a template is shown, from the text between its braces and its first bar; None if unknown."""
+        try:
+            return self._remembered[name]
+        except KeyError:
+            pass
+        entry = self._find(name)
+        # A parser function's name has its first argument: it would never return.
+        if entry is None or not entry.is_function:
+            if len(self._remembered) >= _REMEMBERED:
+                self._remembered.clear()
+            self._remembered[name] = entry
+        return entry
+
+    def _find(self, name: str) -> TemplateEntry | None:
+        words = " ".join(name.replace("_", " ").split())
+        prefix, colon, rest = words.partition(":")
+        if colon:
+            function = prefix.strip().lower().removeprefix("#")
+            if function in _FORMATNUM:
+                return TemplateEntry(_show_formatnum, True)
+            if function in _FUNCTIONS:
+                return TemplateEntry(_FUNCTIONS[function], True)
+            if function in _HIDDEN_FUNCTIONS:
+                return TemplateEntry(None, True)
+            if function in self._namespaces or not prefix:
+                words = rest.strip()
+        return self.find_template(words)
+
+    def find_template(self, name: str, steps: int = _MOST_STEPS) -> TemplateEntry | None:
+        """Return how the template of a name without its namespace is shown; None if unknown."""
+        if not name or not steps:
+            return None
+        title = self._title(name)
+        if specification := self._overrides.get(title):
+            return self._read(specification, steps)
+        lower = name.lower()
+        if lower in self._of_language:
+            return self._of_language[lower]
+        if specification := self.learnt.get(title):
+            if entry := self._read(specification, steps):
+                return entry
+        if lower in self._of_all:
+            return self._of_all[lower]
+        if match := _LANGUAGE_TEMPLATE.fullmatch(lower):
+            code = match[1]
+            return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
+        if _HIDDEN_PATTERN.fullmatch(lower):
+            return TemplateEntry(None)
+        return None
+
+    def is_listed(self, name: str, shortest: int = 1) -> bool:
+        """Tell whether a list has a template; names in the list for all wikis count from so many characters."""
+        lower = name.lower()
+        return lower in self._of_language or (len(lower) >= shortest and lower in self._of_all)
+
+    def _read(self, specification: str, steps: int) -> TemplateEntry | None:
+        kind, _, value = specification.partition(":")
+        if kind == "redirect":
+            return self.find_template(value.strip(), steps - 1)
+        return read_specification(specification)
+
+    def _title(self, name: str) -> str:
+        return normalize_first(" ".join(name.replace("_", " ").split()), self.site)
+
+
+@lru_cache(maxsize=4096)
+def read_specification(specification: str) -> TemplateEntry | None:
+    """Return how templates with a specification are shown; None for an unknown specification.
+
+    Specifications are `hidden`, the name of a family such as `quantity`, and:
+
+    - `argument: lt|2|1`: the first of these arguments that is not empty;
+    - `text: TeX`: this text, whatever the arguments;
+    - `prefix: US$`: this text before the first argument;
+    - `ship: HMS`: this prefix before a ship's name.
+    """
+    kind, _, value = specification.partition(":")
+    value = value.strip()
+    if kind == HIDDEN:
+        return TemplateEntry(None)
+    if kind == "argument":
+        names = [name.strip() for name in value.split("|")]
+        return TemplateEntry(lambda arguments: next(filter(None, (_argument(arguments, name) for name in names)), ""))
+    if kind == "text":
+        return TemplateEntry(lambda arguments: value)
+    if kind == "prefix":
+        prefix = specification.partition(":")[2].lstrip()
+        return TemplateEntry(lambda arguments: f"{prefix}{arguments.at(0)}".strip())
+    if kind == "ship" and value:
+        ship = FAMILIES["ship"]
+        return TemplateEntry(lambda arguments: ship(arguments._replace(positional=[value, *arguments.positional])))
+    if kind in FAMILIES:
+        return TemplateEntry(FAMILIES[kind])
+    return None
+
+
+def _argument(arguments: Arguments, name: str) -> str:
+    if name.lstrip("-").isdecimal():
+        place = int(name)
+        # Positions count from 1, or from -1 backwards.
+        return arguments.at(place - 1 if place > 0 else place)
+    return arguments.keywords.get(name.lower(), "")
+
+
+def check_specification(name: str, specification: str) -> None:
+    """Raise EaseError if a template's specification cannot be read."""
+    if isinstance(specification, str) and (
+        specification.startswith("redirect:") or read_specification(specification) is not None
+    ):
+        return
+    kinds = [HIDDEN, "argument", "text", "prefix", "ship", "redirect", *FAMILIES]
+    kind = str(specification).partition(":")[0]
+    hint = "use hidden, `argument: 2|1`, `text: …`, `prefix: …`, `redirect: …` or a family such as quantity."
+    if similar := nearest(kind, kinds):
+        hint = f"did you mean {' or '.join(similar)}?"
+    raise EaseError(f"Template {name!r} has an unknown specification {specification!r}: {hint}")
+
+
+@lru_cache(maxsize=512)
+def _listed(code: str) -> dict[str, TemplateEntry]:
+    """Return the templates that the lists have for one language, or for `all`, by lower-case name."""
+    entries: dict[str, TemplateEntry] = {}
+    for name, specification in _listed_specifications(code):
+        entry = read_specification(specification)
+        if entry is None:
+            raise ValueError(f"{name}: unknown specification {specification!r}")
+        entries[str(name).lower()] = entry
+    for name, output in TEMPLATE_DATA["text"].get(code, {}).items():
+        # Not through a specification, which would lose the spaces around a dash.
+        entries[str(name).lower()] = TemplateEntry(_constant(output))
+    return entries
+
+
+def _listed_specifications(code: str) -> Iterator[tuple[object, str]]:
+    """Yield names and specifications; of several for one name, the last one counts."""
+    sections: list[Mapping[str, Sequence[object]]] = [
+        {
+            specification: names_by_wiki.get(code, ())
+            for specification, names_by_wiki in read_data_file("ease.wikimedia.wikitext", "template_items.yml").items()
+        },
+        {HIDDEN: TEMPLATE_DATA["hidden"].get(code, ())},
+        TEMPLATE_DATA["own"].get(code, {}),
+        {f"argument: {place}": names for place, names in TEMPLATE_DATA["argument"].get(code, {}).items()},
+        {f"ship: {prefix}": names for prefix, names in TEMPLATE_DATA["ships"].get(code, {}).items()},
+    ]
+    for section in sections:
+        for specification, names in section.items():
+            yield from ((name, specification) for name in names)
+    for name, prefix in TEMPLATE_DATA["prefix"].get(code, {}).items():
+        yield name, f"prefix: {prefix}"
+
+
+def _constant(output: str) -> Writer:
+    return lambda arguments: output
+
+
+def _show_formatnum(arguments: Arguments) -> str:
+    return show_number(arguments.at(0), arguments.at(1), arguments.language)
+
+
+def _change_first(change: Callable[[str], str]) -> Writer:
+    return lambda arguments: change(arguments.at(0)[:1]) + arguments.at(0)[1:]
+
+
+_FUNCTIONS: Mapping[str, Writer] = {
+    "lc": lambda arguments: arguments.at(0).lower(),
+    "uc": lambda arguments: arguments.at(0).upper(),
+    "lcfirst": _change_first(str.lower),
+    "ucfirst": _change_first(str.upper),
+}
+_HIDDEN_FUNCTIONS = frozenset(TEMPLATE_DATA["hidden functions"])
+
+
+def replace_templates(text: str, templates: TemplateTable | None = None) -> str:
+    """Replace templates by their words; remove other templates, parser functions and parameters.
+
+    As in MediaWiki, braces inside `[[…]]` do not close a template that is open outside. Unbalanced braces stay as text.
 
     Args:
         text: Wikitext without comments and extension tags.
-        language: Wikipedia's code; names, numbers and units are those of the language.
+        templates: The wiki's templates; None removes all templates.
 
-    Example:
-        >>> show_templates("It is {{convert|5|km|mi}} to {{lang|fr|Lyon}}.{{citation needed}}", "en")
-        'It is 5 kilometres to Lyon.{{citation needed}}'
+    Returns:
+        The text after a line break. `ITEM` and `HEADING` replace the marks at the beginning of its lines, a `GAP` what
+        was removed, and a `HOLE` follows the gap of a template that is unknown and has a single line.
     """
-    if "{{" not in text:
-        return text
-    pattern, writers = _templates(language)
+    text = _LINE_MARKS.sub("\n" + ITEM, "\n" + text).replace("\n=", "\n" + HEADING)
+    return _Renderer(text, templates).render(_find_templates(text, templates))
 
-    def replacement(template: re.Match[str]) -> str:
-        name, content, code, words, number, option = template.groups()
-        if len(template[0]) > _LONGEST_TEMPLATE:
-            return GAP
-        if number is not None:
-            output = _show_number(number.strip(), (option or "").strip("| "), language)
+
+def _find_templates(text: str, templates: TemplateTable | None) -> list[Replacement]:
+    """Return the outermost templates and parameters, in order; those inside are kept for templates that are shown."""
+    # Start of a run of brackets, and number of its unmatched brackets.
+    unmatched: list[tuple[int, int]] = []
+    replacements: list[Replacement] = []
+    end = 0
+    # Links matter inside braces only.
+    while run := (_BRACKETS if unmatched else _OPENING_BRACES).search(text, end):
+        position, end = run.span()
+        first = text[position]
+        if run[1]:
+            # `{{!}}` is how templates and tables write a pipe.
+            replacements.append(Replacement(position, end, "|"))
+        elif first in "{[":
+            unmatched.append((position, end - position))
         else:
-            # Templates inside have no templates inside.
-            arguments = _arguments(pattern.sub(replacement, content or words or ""), language)
-            if name:
-                output = writers[" ".join(name.replace("_", " ").lower().split())](arguments)
-            else:
-                output = _with_language(code, arguments.at(0), arguments)
-        output = output or GAP
-        # The template's marks do not begin a list.
-        if output.startswith(_LINE_MARKS):
-            output = BREAK + output
-        return output
-
-    for _ in range(_PASSES):
-        text, replacements = pattern.subn(replacement, text)
-        if not replacements:
-            break
-    return text
+            # Two brackets close a link or a template, three braces a parameter.
+            most = 3 if first == "}" else 2
+            while unmatched and end - position >= 2 and text[unmatched[-1][0]] == _OPENING[first]:
+                start, number = unmatched.pop()
+                matches = min(most, number, end - position)
+                position += matches
+                number -= matches
+                if first == "}":
+                    _add(replacements, _read_template(text, start + number, position, matches, templates))
+                if number >= 2:
+                    unmatched.append((start, number))
+    return replacements
 
 
-@cache
-def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, _Writer]]:
-    """Return a pattern for the templates of a language's wiki that write words, and their writers by name."""
-
-    def argument(place: int) -> _Writer:
-        # Positions in the file count from 1, or from -1 backwards.
-        index = place
-        if place > 0:
-            index = place - 1
-        return lambda arguments: arguments.at(index)
-
-    def prefixed(prefix: str) -> _Writer:
-        return lambda arguments: f"{prefix}{arguments.at(0)}".strip()
-
-    def constant(output: str) -> _Writer:
-        return lambda arguments: output
-
-    writers: dict[str, _Writer] = {}
-    for code in ("all", language):
-        for family, names in _DATA["own"].get(code, {}).items():
-            writers |= dict.fromkeys(names, _FAMILIES[family])
-        for place, names in _DATA["argument"].get(code, {}).items():
-            writers |= dict.fromkeys(names, argument(place))
-        writers |= {name: prefixed(prefix) for name, prefix in _DATA["prefix"].get(code, {}).items()}
-        writers |= {str(name): constant(output) for name, output in _DATA["text"].get(code, {}).items()}
-    # Alternatives by their first letter: a template of another name fails after one comparison a letter.
-    by_letter: dict[str, list[str]] = {}
-    for name in sorted(writers, key=len, reverse=True):
-        by_letter.setdefault(name[0], []).append(re.escape(name[1:]).replace(r"\ ", "[ _]"))
-    names = "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in by_letter.items())
-    # Three braces are a parameter, not a template.
-    start = r"\{\{(?<!\{\{\{)[\s_]*+"
-    end = r"\}\}(?!\}(?!\}))"
-    by_name = rf"({names})[\s_]*+(?:\|({_CONTENT}))?"
-    return re.compile(rf"{start}(?:{by_name}|{_NAMED_BY_LANGUAGE}){end}", re.IGNORECASE), writers
+def _read_template(text: str, start: int, end: int, braces: int, templates: TemplateTable | None) -> Replacement:
+    if templates is None or braces == 3:
+        return Replacement(start, end, GAP)
+    inner_end = end - 2
+    limit = min(inner_end, start + 2 + _LONGEST_NAME)
+    bar = text.find("|", start + 2, limit)
+    if bar < 0:
+        bar = limit
+    entry = None
+    # Without a bar, a longer text is no template's name.
+    if bar < inner_end or inner_end - start <= _LONGEST_NAME:
+        entry = templates.find(text[start + 2 : bar])
+    mark = _HOLE
+    if entry is not None and entry.writer is None:
+        mark = GAP
+        entry = None
+    return Replacement(start, end, mark, entry)
 
 
-def _show_number(number: str, option: str, language: str) -> str:
-    """Show `{{formatnum:…}}`; `{{formatnum:1,234.5|R}}` without separators of groups and with a decimal point."""
-    if not option:
-        return _format_number(number, language)
-    if option.upper() == "R":
-        if locale := _find_locale(language):
-            number = number.replace(get_group_symbol(locale), "").replace(get_decimal_symbol(locale), ".")
-        # Some languages group by spaces, for which authors use several characters.
-        number = re.sub(r"\s", "", number)
-    return _write_minus(number)
+def _add(replacements: list[Replacement], template: Replacement) -> None:
+    """Add a template; it takes the place of the last ones if it encloses them."""
+    # Templates are added when they end, so an enclosing one comes after all that it encloses.
+    first = len(replacements)
+    while first and replacements[first - 1].start >= template.start:
+        first -= 1
+    if template.entry is not None:
+        template = template._replace(inside=replacements[first:])
+    del replacements[first:]
+    replacements.append(template)
 
 
-def _arguments(source: str, language: str) -> _Arguments:
-    """Split a template's content at its bars, but not at those of links; templates inside are removed."""
+class _Renderer:
+    """Writes a text with the words of its templates."""
+
+    def __init__(self, text: str, templates: TemplateTable | None) -> None:
+        self.text = text
+        self.templates = templates
+
+    def render(self, replacements: list[Replacement]) -> str:
+        """Return the complete text."""
+        pieces: list[str] = []
+        position = 0
+        for replacement in replacements:
+            pieces.append(self.text[position : replacement.start])
+            pieces.append(self._words(replacement, 0))
+            position = replacement.end
+        pieces.append(self.text[position:])
+        return "".join(pieces)
+
+    def _words(self, template: Replacement, depth: int) -> str:
+        start, end, mark, entry, inside = template
+        if entry is None or entry.writer is None:
+            # A template of several lines is a box or a table beside the prose.
+            if mark is _HOLE and self._is_box(start, end):
+                return GAP
+            return mark
+        if end - start > _LONGEST_TEMPLATE or depth > _DEEPEST or self.templates is None:
+            return _HOLE
+        separator = ":" if entry.is_function else "|"
+        content_start = self.text.find(separator, start + 2, end - 2) + 1
+        content = ""
+        if content_start:
+            content = self._content(content_start, end - 2, inside, depth)
+        output = entry.writer(read_arguments(content, self.templates.site.language))
+        if len(output) > _LONGEST_OUTPUT:
+            return _HOLE
+        if output:
+            return output
+        if HOLE in content:
+            return _HOLE
+        return GAP
+
+    def _content(self, start: int, end: int, inside: Sequence[Replacement], depth: int) -> str:
+        """Return the arguments of a template, with the words of the templates inside."""
+        pieces: list[str] = []
+        position = start
+        for inner in inside:
+            if inner.start < start:
+                continue
+            pieces.append(self.text[position : inner.start])
+            pieces.append(self._words(inner, depth + 1))
+            position = inner.end
+        pieces.append(self.text[position:end])
+        return "".join(pieces)
+
+    def _is_box(self, start: int, end: int) -> bool:
+        return self.text.find("\n", start, end) >= 0
+
+
+def read_arguments(source: str, language: str) -> Arguments:
+    """Split a template's content at its bars, but not at those of links."""
     positional: dict[int, str] = {}
     keywords: dict[str, str] = {}
+    exact: dict[str, str] = {}
     unnumbered = count(1)
-    source = _INNER_TEMPLATE.sub(GAP, source)
     size = len(source)
     position = 0
     while position <= size:
@@ -649,11 +436,14 @@ def _arguments(source: str, language: str) -> _Arguments:
         position = part.end() + 1
         name, sign, value = part[0].partition("=")
         name = name.strip()
-        if not sign or not _NAME.fullmatch(name):
-            positional[next(unnumbered)] = part[0].strip()
-        elif _PLACE.fullmatch(name):
+        if not sign or not _ARGUMENT_NAME.fullmatch(name):
+            place = next(unnumbered)
+            positional[place] = exact[str(place)] = part[0].strip()
+            continue
+        exact[name] = value.strip()
+        if _PLACE.fullmatch(name):
             positional[int(name)] = value.strip()
         else:
             keywords[name.lower()] = value.strip()
     places = range(1, max(positional, default=0) + 1)
-    return _Arguments([positional.get(place, "") for place in places], keywords, language)
+    return Arguments([positional.get(place, "") for place in places], keywords, language, exact)

@@ -1,0 +1,235 @@
+"""Learn how a wiki's templates are shown from the pages of namespace 10 in its dump."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pyarrow as pa
+
+from ease.io.addresses import located, report_store_errors
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
+from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, Page, PageTally, iterate_pages, redirect_of
+from ease.wikimedia.dumps.parts import (
+    Counts,
+    IngestOptions,
+    MapShards,
+    TableWriter,
+    make_part,
+    make_parts,
+    open_table,
+    part_name,
+)
+from ease.wikimedia.wikitext.templates import LISTS_DIGEST, TEMPLATE, LearntTemplates, TemplateTable
+from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
+
+logger = logging.getLogger(__name__)
+
+TEMPLATE_PARTS_VERSION = 1
+"""Raise it if a dump's template pages are now read otherwise: parts of another version are read again."""
+TEMPLATE_PAGES_FILE = "template_pages.parquet"
+TEMPLATES_FILE = "templates.json"
+TEMPLATE_PAGES = pa.schema(
+    [("page_id", pa.int64()), ("title", pa.string()), ("kind", pa.string()), ("value", pa.string())]
+)
+"""Template pages by title without the namespace.
+
+`kind` is `redirect`, with the target's title as `value`, or `other`.
+"""
+# Redirects that are followed, as for articles.
+_MOST_REDIRECTS = 10
+# Characters of a name in the list for all wikis that another name of the same template may stand for: short names, such
+# as `m` or `c.`, are other templates on other wikis.
+_SHORTEST_ALIAS = 3
+
+
+class TemplatePage(NamedTuple):
+    """A page of namespace 10; the columns are those of `TEMPLATE_PAGES`."""
+
+    page_id: int
+    title: str
+    kind: str
+    value: str
+
+
+_Task = tuple[Shard, SiteInfo, int]
+
+
+def read_templates(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES) -> LearntTemplates:
+    """Return how a wiki's templates are shown, learnt from the template pages of its dump.
+
+    The dump is read once; pages of other namespaces are skipped unread.
+
+    Args:
+        path: A dump (.xml, .xml.bz2, .xml.gz or .xml.zst), local or at an address that fsspec supports.
+        max_page_bytes: Pages with more bytes of XML are skipped.
+
+    Returns:
+        Specifications by title, which `parse_wikitext` and `read_dump` accept as `templates`.
+
+    Raises:
+        EaseError: The file is missing, corrupt or not a MediaWiki export.
+
+    Example:
+        templates = read_templates("itwiki-latest-pages-articles.xml.bz2")
+        for article in read_dump("itwiki-latest-pages-articles.xml.bz2", templates=templates):
+            print(article.text)
+    """
+    _, dump = recognise_dump(located(path))
+    site = read_siteinfo(dump.path, dump.language)
+    shard = Shard(dump, 0, dump.path.stat().st_size)
+    tally = PageTally()
+    templates, counts = resolve_templates(_pages_of((shard, site, max_page_bytes), tally), site)
+    for fault in tally.faults:
+        logger.warning("%s: %s", dump.path, fault)
+    _report(str(dump.path), counts)
+    return templates
+
+
+def learn_templates(
+    dumps: Mapping[DumpFile, str],
+    options: IngestOptions,
+    folder: Path,
+    map_shards: MapShards,
+) -> dict[str, tuple[Path, Counts]]:
+    """Return the file of each language's templates, which the folder keeps from run to run, and its counts.
+
+    Args:
+        dumps: The files of all languages, with the digests of their contents.
+        options: Size of shards and of pages.
+        folder: Folder of the parts.
+        map_shards: Where shards are read.
+
+    Raises EaseError if a file is broken or the folder cannot be written.
+    """
+    tasks: dict[Path, _Task] = {}
+    parts_by_language: dict[str, list[Path]] = defaultdict(list)
+    sites: dict[str, SiteInfo] = {}
+    for dump, digest in dumps.items():
+        site = sites.setdefault(dump.language, read_siteinfo(dump.path, dump.language))
+        for shard in split_into_shards(dump, options.bytes_per_shard):
+            name = part_name(TEMPLATE_PARTS_VERSION, digest, shard.start, shard.end, options.max_page_bytes)
+            part = folder / "templates" / dump.language / name
+            tasks[part] = (shard, site, options.max_page_bytes)
+            parts_by_language[dump.language].append(part)
+    make_parts(tasks, _write_shard, lambda task: task[0].end - task[0].start, map_shards, "Reading templates")
+    return {
+        language: _write_table(folder / "templates" / language, parts, sites[language])
+        for language, parts in parts_by_language.items()
+    }
+
+
+def _write_table(folder: Path, parts: Sequence[Path], site: SiteInfo) -> tuple[Path, Counts]:
+    """Write a language's templates to a part of its own, and return the file and the counts."""
+
+    def write(scratch: Path) -> Counts:
+        templates, counts = resolve_templates(_read_parts(parts), site)
+        content = orjson.dumps(templates, option=orjson.OPT_SORT_KEYS)
+        (scratch / TEMPLATES_FILE).write_bytes(content)
+        return {**counts, "digest": hashlib.blake2b(content, digest_size=16).hexdigest()}
+
+    part = folder / f"table-{part_name(TEMPLATE_PARTS_VERSION, LISTS_DIGEST, [part.name for part in parts])}"
+    counts = make_part(part, write)
+    _report(site.language, counts)
+    return part / TEMPLATES_FILE, counts
+
+
+def _report(name: str, counts: Counts) -> None:
+    if counts["templates"]:
+        logger.info("%s: templates %s", name, counts)
+    else:
+        logger.warning("%s has no template pages (namespace 10): only listed templates are shown", name)
+
+
+def load_templates(file: Path) -> LearntTemplates:
+    """Return the templates in a file that `learn_templates` wrote."""
+    with report_store_errors(file):
+        return LearntTemplates(orjson.loads(file.read_bytes()))
+
+
+def _read_parts(parts: Iterable[Path]) -> Iterator[TemplatePage]:
+    for part in parts:
+        with open_table(part / TEMPLATE_PAGES_FILE) as table:
+            for batch in table.iter_batches():
+                yield from map(TemplatePage._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _write_shard(task: _Task, folder: Path) -> Counts:
+    tally = PageTally()
+    with TableWriter(folder / TEMPLATE_PAGES_FILE, TEMPLATE_PAGES) as writer:
+        for page in _pages_of(task, tally):
+            writer.append(page)
+    return {"faults": tally.faults, "truncated": tally.truncated, "pages": tally.seen}
+
+
+def _pages_of(task: _Task, tally: PageTally) -> Iterator[TemplatePage]:
+    """Yield the template pages of a shard."""
+    shard, site, max_page_bytes = task
+    for page in iterate_pages(shard, max_page_bytes, tally, {TEMPLATE}, skip_others=True):
+        if template := _read_page(page, site):
+            yield template
+
+
+def _read_page(page: Page, site: SiteInfo) -> TemplatePage | None:
+    title = title_of(page.title, site)
+    if not title:
+        return None
+    target = redirect_of(page, site)
+    if target is not None:
+        return TemplatePage(page.page_id, title, "redirect", title_of(target, site))
+    return TemplatePage(page.page_id, title, "other", "")
+
+
+def title_of(page_title: str, site: SiteInfo) -> str:
+    """Return a template's title without its namespace; empty for another namespace."""
+    prefix, colon, rest = normalize_title(page_title, site).partition(":")
+    if not colon or site.namespaces.get(prefix.strip().lower()) != TEMPLATE:
+        return ""
+    return normalize_title(rest, site)
+
+
+def resolve_templates(pages: Iterable[TemplatePage], site: SiteInfo) -> tuple[LearntTemplates, Counts]:
+    """Return the specifications of a wiki's templates, and counts.
+
+    The counts are `templates` (pages), `redirects`, `loops` (redirects without an end, or too long) and `learnt`
+    (specifications).
+    """
+    counts: Counter[str] = Counter(templates=0, redirects=0, loops=0)
+    redirects: dict[str, str] = {}
+    learnt = LearntTemplates()
+    for page in pages:
+        counts["templates"] += 1
+        if page.kind == "redirect":
+            counts["redirects"] += 1
+            redirects[page.title] = page.value
+    table = TemplateTable(site, learnt)
+    aliases: dict[str, list[str]] = defaultdict(list)
+    for title in sorted(redirects):
+        target = _follow(title, redirects)
+        if target is None:
+            counts["loops"] += 1
+        elif target:
+            aliases[target].append(title)
+    for target, titles in aliases.items():
+        if table.find_template(target) is None:
+            # The template has a foreign name, and one of its other names is listed.
+            listed = next((title for title in titles if table.is_listed(title, _SHORTEST_ALIAS)), None)
+            if listed is None:
+                continue
+            learnt[target] = f"redirect: {listed}"
+        learnt.update((title, f"redirect: {target}") for title in titles if learnt.get(target) != f"redirect: {title}")
+    return learnt, {**counts, "learnt": len(learnt)}
+
+
+def _follow(title: str, redirects: Mapping[str, str]) -> str | None:
+    """Return the title at the end of a chain of redirects; None for a loop, or too long a chain."""
+    for _ in range(_MOST_REDIRECTS):
+        if title not in redirects:
+            return title
+        title = redirects[title]
+    return None
