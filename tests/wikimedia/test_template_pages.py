@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.template_pages import read_templates
 from ease.wikimedia.wikipedia import ingest_wikipedia, read_dump
+from ease.wikimedia.wikitext.parser import parse_wikitext
 from tests.wikimedia.made_dumps import ONE, made, make_page, make_template, rows
 
 REDIRECTS = [
@@ -59,3 +61,99 @@ def test_a_dump_without_templates_says_so_once(tmp_path: Path, caplog: pytest.Lo
     assert [record.message for record in caplog.records if "template" in record.message] == [
         "en has no template pages (namespace 10): only listed templates are shown"
     ]
+
+
+# The text of a template's page, how an article uses the template, and the article's text.
+PASSED_ON = [
+    ("<span>{{{1}}}</span><noinclude>Documentation</noinclude>", "{{T|5 km}}", "5 km"),
+    ("<includeonly>{{{1}}}</includeonly>", "{{t|a=b|1=c}}", "c"),
+    ("Not this <onlyinclude>{{{name}}}</onlyinclude> nor this", "{{T|name= Lima }}", "Lima"),
+    ("[[{{{1}}}|{{{2|{{{1}}}}}}]]", "{{T|Lima}} and {{T|Lima|the city}}", "Lima and the city"),
+    ("''{{{1}}}''{{#if:{{{2|}}}|&nbsp;({{{2}}})}}", "{{T|a}} {{T|a|b}} {{T|a|}}", "a a (b) a"),
+    ("{{#switch:{{{1}}}|a|b=one|c=two|#default=many}}", "{{T|a}} {{T|b}} {{T|c}} {{T|d}}", "one one two many"),
+    ("{{#switch:{{lc:{{{1}}}}}|x=ten|none}}", "{{T|X}} {{T|Y}}", "ten none"),
+    ("{{#ifeq:{{{1}}}|01|one|{{ucfirst:{{{1}}}}}}}", "{{T|1}} {{T|ab}}", "one Ab"),
+    ("{{formatnum:{{{1}}}}} km", "{{T|12345}}", "12,345 km"),
+    ("{{nowrap|{{{1}}}}}{{U|{{{1}}}}}", "{{T|a}}", "ab: a"),
+    ("{{{1|{{{name|none}}}}}}", "{{T}} {{T|name=a}} {{T|b}}", "none a b"),
+    ("{{safesubst:#if:{{{1|}}}|[{{{1}}}]}}x", "{{T|b}}", "[b]x"),
+    ("<!-- {{{2}}} -->{{{1}}}<ref>{{{1}}}</ref>", "{{T|a}}", "a"),
+    ("{{{1}}}<span style='display:none'>hidden</span>", "{{T|a}}", "a"),
+    ("{{#if:{{{1|}}}|a{{#ifeq:{{NAMESPACE}}||b|c}}}}", "{{T|x}}", "ab"),
+    ("[[wikt:{{{1}}}|{{{1}}}]]", "{{T|word}}", "word"),
+    ("{{#language:{{{1}}}}}", "{{T|fr}}", "French"),
+    ("{{Q|{{{1}}}}}", "{{T|x}}", "x"),
+    # What prints nothing, or a mark after a sentence
+    ("<sup>[''citation needed'']</sup>[[Category:All]]", "{{T}}", ""),
+    ("[[File:Flag.svg|20px]]", "{{T}}", ""),
+    ("", "{{T}}", ""),
+    ("<ref>{{{1}}}</ref>", "{{T|a}}", ""),
+]
+UNKNOWN = [
+    "{{#invoke:Foo|main|{{{1}}}}}",
+    "{{T|{{{1}}}}}",
+    "{{V|{{{1}}}}}",
+    "{{#time:Y|{{{1}}}}}",
+    "{{PAGENAME}} {{{1}}}",
+    "{{Unheard of|{{{1}}}}}",
+    "{|\n| {{{1}}}\n|}",
+    "<nowiki>{{{1}}}</nowiki>",
+    "{{" * 100,
+    "{{{1}}}" * 400,
+    "{{#if:" * 200,
+]
+OTHERS = [
+    make_template(20, "U", "{{lc:B}}: {{{1}}}"),
+    make_template(21, "V", "{{T|{{{1}}}}}"),
+    make_template(22, "Q", "", redirect="Q2"),
+    make_template(23, "Q2", "{{{1}}}"),
+]
+
+
+@pytest.mark.parametrize(("page", "source", "text"), PASSED_ON)
+def test_templates_that_pass_their_arguments_on(tmp_path: Path, page: str, source: str, text: str) -> None:
+    dump = made(tmp_path, make_template(1, "T", page), *OTHERS)
+    article = parse_wikitext(f"It is {source} here.", "en", templates=read_templates(dump.path))
+    assert article.text == " ".join(f"It is {text} here.".split())
+
+
+@pytest.mark.parametrize("page", UNKNOWN)
+def test_templates_that_are_not_passed_on(tmp_path: Path, page: str) -> None:
+    dump = made(tmp_path, make_template(1, "T", page), *OTHERS)
+    assert parse_wikitext("It is {{T|a}} here.", "en", templates=read_templates(dump.path)).text == "It is here."
+
+
+def test_a_listed_template_keeps_its_form(tmp_path: Path) -> None:
+    """The lists of a language know more than the text of a template, such as units; the lists for all wikis do not."""
+    dump = made(tmp_path, make_template(1, "W", "{{{1}}} (W)"))
+    templates = read_templates(dump.path)
+    assert parse_wikitext("{{w|a|b}}", "en", templates=templates).text == "a (W)"
+    assert parse_wikitext("{{w|a|b}}", "en", templates={**templates, "w": "argument: 2"}).text == "b"
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["{{{1}}}" * 1_000_000, "{{T}}" * 1_000_000, "{{#if:1|" * 1_000_000, "x" * 15_000_000, "{{{{{1}}}}}" * 150],
+    ids=["parameters", "calls", "functions", "characters", "dynamic names"],
+)
+def test_hostile_templates_take_bounded_time(tmp_path: Path, page: str) -> None:
+    dump = made(
+        tmp_path, make_template(1, "T", page), make_template(2, "S", "{{T}}{{T}}"), make_template(3, "R", "{{{1}}}")
+    )
+    started = time.process_time()
+    templates = read_templates(dump.path)
+    text = parse_wikitext("{{T|a}} {{S|b}} {{R|c}} d.", "en", templates=templates).text
+    assert time.process_time() - started < 10
+    assert text.endswith("c d.")
+
+
+def test_templates_that_call_each_other_end(tmp_path: Path) -> None:
+    doubling = [
+        make_template(10 + n, f"D{n}", f"{{{{D{n + 1}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}" if n < 40 else "{{{1}}}")
+        for n in range(41)
+    ]
+    loops = [make_template(60, "Aa", "{{Bb|{{{1}}}}}"), make_template(61, "Bb", "{{Aa|{{{1}}}}}")]
+    templates = read_templates(made(tmp_path, *doubling, *loops).path)
+    started = time.process_time()
+    assert parse_wikitext("{{D0|abc}} {{Aa|x}} end. {{D39|ab}}", "en", templates=templates).text == "end. abab"
+    assert time.process_time() - started < 5

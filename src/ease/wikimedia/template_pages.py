@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,12 +26,13 @@ from ease.wikimedia.dumps.parts import (
     open_table,
     part_name,
 )
-from ease.wikimedia.wikitext.templates import LISTS_DIGEST, TEMPLATE, LearntTemplates, TemplateTable
+from ease.wikimedia.wikitext.template_bodies import classify_body, included_text
+from ease.wikimedia.wikitext.templates import HIDDEN, LISTS_DIGEST, TEMPLATE, LearntTemplates, TemplateTable
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
-TEMPLATE_PARTS_VERSION = 1
+TEMPLATE_PARTS_VERSION = 2
 """Raise it if a dump's template pages are now read otherwise: parts of another version are read again."""
 TEMPLATE_PAGES_FILE = "template_pages.parquet"
 TEMPLATES_FILE = "templates.json"
@@ -39,13 +41,19 @@ TEMPLATE_PAGES = pa.schema(
 )
 """Template pages by title without the namespace.
 
-`kind` is `redirect`, with the target's title as `value`, or `other`.
+`kind` is `redirect`, with the target's title as `value`; `body`, with the text that the template includes; or `other`.
 """
 # Redirects that are followed, as for articles.
 _MOST_REDIRECTS = 10
 # Characters of a name in the list for all wikis that another name of the same template may stand for: short names, such
 # as `m` or `c.`, are other templates on other wikis.
 _SHORTEST_ALIAS = 3
+
+
+# Text that begins with a call over several lines, as navigation boxes do, or with a table.
+_BOX = re.compile(r"\{\{[^#{}|\n]*\n|\{\||<table")
+# Rounds in which templates that call others are learnt after these.
+_ROUNDS = 4
 
 
 class TemplatePage(NamedTuple):
@@ -182,7 +190,12 @@ def _read_page(page: Page, site: SiteInfo) -> TemplatePage | None:
     target = redirect_of(page, site)
     if target is not None:
         return TemplatePage(page.page_id, title, "redirect", title_of(target, site))
-    return TemplatePage(page.page_id, title, "other", "")
+    text = None
+    if page.model == "wikitext":
+        text = included_text(page.text)
+    if text is None or _BOX.match(text):
+        return TemplatePage(page.page_id, title, "other", "")
+    return TemplatePage(page.page_id, title, "body", text)
 
 
 def title_of(page_title: str, site: SiteInfo) -> str:
@@ -196,17 +209,21 @@ def title_of(page_title: str, site: SiteInfo) -> str:
 def resolve_templates(pages: Iterable[TemplatePage], site: SiteInfo) -> tuple[LearntTemplates, Counts]:
     """Return the specifications of a wiki's templates, and counts.
 
-    The counts are `templates` (pages), `redirects`, `loops` (redirects without an end, or too long) and `learnt`
+    The counts are `templates` (pages), `redirects`, `loops` (redirects without an end, or too long), `passed_on`
+    (templates shown from their own text), `hidden` (templates whose own text prints nothing) and `learnt`
     (specifications).
     """
     counts: Counter[str] = Counter(templates=0, redirects=0, loops=0)
     redirects: dict[str, str] = {}
+    bodies: dict[str, str] = {}
     learnt = LearntTemplates()
     for page in pages:
         counts["templates"] += 1
         if page.kind == "redirect":
             counts["redirects"] += 1
             redirects[page.title] = page.value
+        elif page.kind == "body":
+            bodies[page.title] = page.value
     table = TemplateTable(site, learnt)
     aliases: dict[str, list[str]] = defaultdict(list)
     for title in sorted(redirects):
@@ -215,6 +232,17 @@ def resolve_templates(pages: Iterable[TemplatePage], site: SiteInfo) -> tuple[Le
             counts["loops"] += 1
         elif target:
             aliases[target].append(title)
+    _learn_names(aliases, table, learnt)
+    _learn_bodies(bodies, aliases, table, learnt)
+    # A template's own text says what its other names show.
+    _learn_names(aliases, table, learnt)
+    counts["passed_on"] = sum(specification.startswith("body:") for specification in learnt.values())
+    counts["hidden"] = sum(specification == HIDDEN for specification in learnt.values())
+    return learnt, {**counts, "learnt": len(learnt)}
+
+
+def _learn_names(aliases: Mapping[str, Sequence[str]], table: TemplateTable, learnt: LearntTemplates) -> None:
+    """Add what templates with several names show, if one of the names is known."""
     for target, titles in aliases.items():
         if table.find_template(target) is None:
             # The template has a foreign name, and one of its other names is listed.
@@ -223,7 +251,24 @@ def resolve_templates(pages: Iterable[TemplatePage], site: SiteInfo) -> tuple[Le
                 continue
             learnt[target] = f"redirect: {listed}"
         learnt.update((title, f"redirect: {target}") for title in titles if learnt.get(target) != f"redirect: {title}")
-    return learnt, {**counts, "learnt": len(learnt)}
+
+
+def _learn_bodies(
+    bodies: Mapping[str, str], aliases: Mapping[str, Sequence[str]], table: TemplateTable, learnt: LearntTemplates
+) -> None:
+    """Add the templates that can be shown from their own text."""
+    missing = {title: text for title, text in bodies.items() if title not in learnt}
+    for _ in range(_ROUNDS):
+        table.forget()
+        specifications = {title: classify_body(text, table.expand, table.site) for title, text in missing.items()}
+        new = {title: specification for title, specification in specifications.items() if specification}
+        learnt.update(new)
+        for title in new:
+            learnt.update((alias, f"redirect: {title}") for alias in aliases.get(title, ()))
+        missing = {title: text for title, text in missing.items() if title not in new}
+        if not new:
+            break
+    table.forget()
 
 
 def _follow(title: str, redirects: Mapping[str, str]) -> str | None:

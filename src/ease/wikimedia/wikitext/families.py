@@ -33,6 +33,8 @@ _LONGEST = 200
 _MOST_DIGITS = 28
 # Language names that are cached; a dump may have any number of codes.
 _LANGUAGE_NAMES = 4096
+# A position that a number names; more arguments have no number.
+_PLACE = re.compile(r"[1-9]\d{0,6}")
 _GROUPED = re.compile(r"\d{1,3},\d{3}")
 _HYPHEN = re.compile(r"[-–](?=\.?\d)")
 _NUMBER = re.compile(
@@ -215,6 +217,19 @@ class Arguments(NamedTuple):
         if -len(self.positional) <= place < len(self.positional):
             return self.positional[place]
         return ""
+
+
+def make_arguments(exact: Mapping[str, str], language: str) -> Arguments:
+    """Return arguments by their names as they are written, positions included."""
+    positional: dict[int, str] = {}
+    keywords: dict[str, str] = {}
+    for name, value in exact.items():
+        if _PLACE.fullmatch(name):
+            positional[int(name)] = value.strip()
+        else:
+            keywords[name.lower()] = value
+    places = range(1, max(positional, default=0) + 1)
+    return Arguments([positional.get(place, "") for place in places], keywords, language, exact)
 
 
 def _quantity(arguments: Arguments) -> str:
@@ -592,7 +607,7 @@ def _native_name(arguments: Arguments) -> str:
     """Write `nap|Abbrùzze` as Abbrùzze (Neapolitan)."""
     code = arguments.at(0)
     words = arguments.at(1)
-    name = _language_name(code.lower(), arguments.language)
+    name = name_language(code.lower(), arguments.language)
     if not words or not name or arguments.keywords.get("paren") == "omit":
         return words
     return f"{words} ({name})"
@@ -663,14 +678,14 @@ def with_language(code: str, words: str, arguments: Arguments) -> str:
 
     The argument `label` replaces the name, or removes it.
     """
-    name = arguments.keywords.get("label") or _language_name(code.lower(), arguments.language)
+    name = arguments.keywords.get("label") or name_language(code.lower(), arguments.language)
     if name and name != "none" and words:
         return f"{name}: {words}"
     return words
 
 
 @lru_cache(maxsize=_LANGUAGE_NAMES)
-def _language_name(code: str, language: str) -> str:
+def name_language(code: str, language: str) -> str:
     """Return a language's name in another language; empty if CLDR lacks it."""
     locale = _find_locale(language)
     if locale is None:

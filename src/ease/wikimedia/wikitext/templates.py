@@ -17,8 +17,25 @@ from typing import NamedTuple
 from ease.errors import EaseError
 from ease.io.files import read_data_file
 from ease.names import nearest
-from ease.wikimedia.wikitext.families import FAMILIES, TEMPLATE_DATA, Arguments, Writer, show_number, with_language
+from ease.wikimedia.wikitext.families import (
+    FAMILIES,
+    TEMPLATE_DATA,
+    Arguments,
+    Writer,
+    make_arguments,
+    show_number,
+    with_language,
+)
 from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM
+from ease.wikimedia.wikitext.template_bodies import (
+    Body,
+    Expansion,
+    TemplateEntry,
+    UnknownOutputError,
+    drop_hidden,
+    is_box,
+    parse_body,
+)
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_first
 
 TEMPLATE = 10
@@ -52,18 +69,9 @@ _OPENING = {"}": "{", "]": "["}
 # An argument; the bar of a link or of a script variant in it does not end it.
 _PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
 _ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
-_PLACE = re.compile(r"[1-9][0-9]?")
 _LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?")
 _FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
 _HIDDEN_PATTERN = re.compile("|".join(TEMPLATE_DATA["hidden patterns"]))
-
-
-class TemplateEntry(NamedTuple):
-    """How a template or a parser function is shown; without a writer, it prints nothing."""
-
-    writer: Writer | None
-    # Characters of the name that belong to the first argument: `{{lc:A}}`.
-    is_function: bool = False
 
 
 class LearntTemplates(dict[str, str]):
@@ -102,7 +110,10 @@ class TemplateTable:
             EaseError: A specification cannot be read.
         """
         self.site = site
-        self.learnt = learnt or {}
+        self.learnt: Mapping[str, str] = {}
+        # Not `learnt or {}`: the caller may fill the mapping later.
+        if learnt is not None:
+            self.learnt = learnt
         self._overrides = {self._title(name): specification for name, specification in (overrides or {}).items()}
         for name, specification in (overrides or {}).items():
             check_specification(name, specification)
@@ -162,6 +173,34 @@ class TemplateTable:
             return TemplateEntry(None)
         return None
 
+    def expand(self, body: Body, arguments: Mapping[str, str]) -> str:
+        """Return the words of a template's text; raises UnknownOutputError if they cannot be known."""
+        return Expansion(self.find, self.site.language).expand(body, arguments)
+
+    def write(self, entry: TemplateEntry, content: str | None) -> str | None:
+        """Return the words of a template with some arguments; empty for a box, and None if they cannot be known.
+
+        A template without arguments has no content.
+        """
+        arguments = Arguments([], {}, self.site.language)
+        if content is not None:
+            arguments = read_arguments(content, self.site.language)
+        if entry.writer is not None:
+            return entry.writer(arguments)
+        if entry.body is None:
+            return ""
+        try:
+            output = drop_hidden(self.expand(entry.body, arguments.exact)).strip()
+        except UnknownOutputError:
+            return None
+        if is_box(output):
+            return ""
+        return output
+
+    def forget(self) -> None:
+        """Look up all names again, after more has been learnt."""
+        self._remembered.clear()
+
     def is_listed(self, name: str, shortest: int = 1) -> bool:
         """Tell whether a list has a template; names in the list for all wikis count from so many characters."""
         lower = name.lower()
@@ -171,6 +210,9 @@ class TemplateTable:
         kind, _, value = specification.partition(":")
         if kind == "redirect":
             return self.find_template(value.strip(), steps - 1)
+        if kind == "body":
+            body = parse_body(value.strip())
+            return body and TemplateEntry(None, body=body)
         return read_specification(specification)
 
     def _title(self, name: str) -> str:
@@ -187,6 +229,8 @@ def read_specification(specification: str) -> TemplateEntry | None:
     - `text: TeX`: this text, whatever the arguments;
     - `prefix: US$`: this text before the first argument;
     - `ship: HMS`: this prefix before a ship's name.
+
+    `TemplateTable` also reads `redirect: …`, the name of another template, and `body: …`, wikitext with parameters.
     """
     kind, _, value = specification.partition(":")
     value = value.strip()
@@ -219,12 +263,12 @@ def _argument(arguments: Arguments, name: str) -> str:
 def check_specification(name: str, specification: str) -> None:
     """Raise EaseError if a template's specification cannot be read."""
     if isinstance(specification, str) and (
-        specification.startswith("redirect:") or read_specification(specification) is not None
+        specification.startswith(("redirect:", "body:")) or read_specification(specification) is not None
     ):
         return
-    kinds = [HIDDEN, "argument", "text", "prefix", "ship", "redirect", *FAMILIES]
+    kinds = [HIDDEN, "argument", "text", "prefix", "ship", "redirect", "body", *FAMILIES]
     kind = str(specification).partition(":")[0]
-    hint = "use hidden, `argument: 2|1`, `text: …`, `prefix: …`, `redirect: …` or a family such as quantity."
+    hint = "use hidden, `argument: 2|1`, `text: …`, `prefix: …`, `redirect: …`, `body: …` or a family such as quantity."
     if similar := nearest(kind, kinds):
         hint = f"did you mean {' or '.join(similar)}?"
     raise EaseError(f"Template {name!r} has an unknown specification {specification!r}: {hint}")
@@ -345,7 +389,7 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
     if bar < inner_end or inner_end - start <= _LONGEST_NAME:
         entry = templates.find(text[start + 2 : bar])
     mark = _HOLE
-    if entry is not None and entry.writer is None:
+    if entry is not None and entry.writer is None and entry.body is None:
         mark = GAP
         entry = None
     return Replacement(start, end, mark, entry)
@@ -382,8 +426,9 @@ class _Renderer:
         return "".join(pieces)
 
     def _words(self, template: Replacement, depth: int) -> str:
+        """Return the words of a template, or the mark in its place."""
         start, end, mark, entry, inside = template
-        if entry is None or entry.writer is None:
+        if entry is None:
             # A template of several lines is a box or a table beside the prose.
             if mark is _HOLE and self._is_box(start, end):
                 return GAP
@@ -392,15 +437,15 @@ class _Renderer:
             return _HOLE
         separator = ":" if entry.is_function else "|"
         content_start = self.text.find(separator, start + 2, end - 2) + 1
-        content = ""
+        content = None
         if content_start:
             content = self._content(content_start, end - 2, inside, depth)
-        output = entry.writer(read_arguments(content, self.templates.site.language))
-        if len(output) > _LONGEST_OUTPUT:
+        output = self.templates.write(entry, content)
+        if output is None or len(output) > _LONGEST_OUTPUT:
             return _HOLE
         if output:
             return output
-        if HOLE in content:
+        if content and HOLE in content:
             return _HOLE
         return GAP
 
@@ -423,8 +468,6 @@ class _Renderer:
 
 def read_arguments(source: str, language: str) -> Arguments:
     """Split a template's content at its bars, but not at those of links."""
-    positional: dict[int, str] = {}
-    keywords: dict[str, str] = {}
     exact: dict[str, str] = {}
     unnumbered = count(1)
     size = len(source)
@@ -436,14 +479,8 @@ def read_arguments(source: str, language: str) -> Arguments:
         position = part.end() + 1
         name, sign, value = part[0].partition("=")
         name = name.strip()
-        if not sign or not _ARGUMENT_NAME.fullmatch(name):
-            place = next(unnumbered)
-            positional[place] = exact[str(place)] = part[0].strip()
-            continue
-        exact[name] = value.strip()
-        if _PLACE.fullmatch(name):
-            positional[int(name)] = value.strip()
+        if sign and _ARGUMENT_NAME.fullmatch(name):
+            exact[name] = value.strip()
         else:
-            keywords[name.lower()] = value.strip()
-    places = range(1, max(positional, default=0) + 1)
-    return Arguments([positional.get(place, "") for place in places], keywords, language, exact)
+            exact[str(next(unnumbered))] = part[0].strip()
+    return make_arguments(exact, language)
