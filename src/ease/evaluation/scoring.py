@@ -41,15 +41,17 @@ def check_kinds(tasks: TaskParameters) -> None:
     """Refuse entries of the parameters `tasks` without a kind, such as options under a misspelt name."""
     for name, parameters in tasks.items():
         if "kind" not in parameters:
-            others = [other for other in tasks if "kind" in tasks[other]]
+            # The nearest entry with a kind is the likely target of a misspelt name.
+            candidates = [candidate for candidate in tasks if "kind" in tasks[candidate]]
             raise EaseError(
-                f"`tasks.{name}` is no task, since it has no `kind`: {suggest(name, others)} A new task needs one "
+                f"`tasks.{name}` is no task, since it has no `kind`: {suggest(name, candidates)} A new task needs one "
                 "(docs/evaluation.md#add-a-task)."
             )
 
 
 def has_languages(subset: str, languages: Iterable[str]) -> list[bool]:
     """Return whether each part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
+    # Publishers write a language as Wikipedia does, as BCP 47 does, or with three letters (ISO 639-2 or -3).
     wikis = [Language(language) for language in languages]
     codes = {code for wiki in wikis for code in (wiki.code, wiki.bcp_47, *wiki.three_letter_codes)}
     return [part in codes or part.partition("_")[0] in codes for part in subset.split("-")]
@@ -66,30 +68,35 @@ def select_parameters(references: Sequence[str], tasks: TaskParameters) -> dict[
     for name in dict.fromkeys(map(task_name, references)):
         parameters = dict(tasks[name])
         subsets = [reference.partition(":")[2] for reference in references if task_name(reference) == name]
-        named = tuple(filter(None, subsets))
-        if named:
+        named_subsets = tuple(filter(None, subsets))
+        if named_subsets:
             if "subsets" not in task_class(name, parameters).Options.model_fields:
                 raise EaseError(f"The task {name!r} has no subsets: name the task alone.")
             # Names of subsets are checked here: they are lost below where all subsets are selected.
-            build_task(name, {**parameters, "subsets": named})
-            parameters["subsets"] = _merged_subsets(configured_subsets(parameters), named, alone="" in subsets)
+            build_task(name, {**parameters, "subsets": named_subsets})
+            configured = configured_subsets(parameters)
+            parameters["subsets"] = _merge_subsets(configured, named_subsets, keeps_configured="" in subsets)
         selected[name] = parameters
     return selected
 
 
-def _merged_subsets(configured: Sequence[str] | None, named: Sequence[str], *, alone: bool) -> tuple[str, ...] | None:
-    """Return the subsets to score; a task that is also named alone keeps its configured ones, of which null is all."""
-    if not alone:
-        return tuple(dict.fromkeys(named))
+def _merge_subsets(
+    configured: Sequence[str] | None, named_subsets: Sequence[str], *, keeps_configured: bool
+) -> tuple[str, ...] | None:
+    """Return the subsets to score, None for all; a task that is also named alone keeps its configured ones."""
+    if not keeps_configured:
+        return tuple(dict.fromkeys(named_subsets))
     if configured is None:
         return None
-    return tuple(dict.fromkeys([*configured, *named]))
+    return tuple(dict.fromkeys([*configured, *named_subsets]))
 
 
 def configured_subsets(parameters: Mapping[str, Any]) -> list[str] | None:
     """Return the subsets that a task's parameters name, as a list or as words; None: all."""
     subsets = parameters.get("subsets")
-    return None if subsets is None else list(split_words(subsets))
+    if subsets is None:
+        return None
+    return list(split_words(subsets))
 
 
 def select_tasks(references: Sequence[str], tasks: TaskParameters) -> dict[str, Task]:

@@ -61,7 +61,8 @@ def locate_sets(tasks: Mapping[str, Task]) -> dict[str, LocatedSet]:
         if missing:
             what = shortened(sorted(set().union(*missing.values())))
             if len(missing) == len(files) > MOST_NAMES:
-                what = "all files are"  # a few of them would seem to be all that is missing
+                # The names of a few would suggest that the others exist.
+                what = "all files are"
             logger.warning(
                 "Evaluation set %s: %d of %d subsets cannot be scored: %s missing in %s. Get them from %s",
                 name,
@@ -76,8 +77,15 @@ def locate_sets(tasks: Mapping[str, Task]) -> dict[str, LocatedSet]:
 
 def _below(path: Path, files: Sequence[Path]) -> tuple[str, ...]:
     """Return names of files below a folder, empty for the path itself; a file elsewhere keeps its complete path."""
-    names = (str(file.relative_to(path) if file.is_relative_to(path) else file) for file in files)
-    return tuple("" if name == "." else name for name in names)
+    names = []
+    for file in files:
+        if file == path:
+            names.append("")
+        elif file.is_relative_to(path):
+            names.append(str(file.relative_to(path)))
+        else:
+            names.append(str(file))
+    return tuple(names)
 
 
 def read_sets(located: LocatedSets, tasks: Mapping[str, Task]) -> dict[str, LocatedSet]:
@@ -93,6 +101,7 @@ def _without_faults(located: LocatedSet, task: Task) -> LocatedSet:
                 task.read(subset, paths)
         except EaseError as error:
             faults[subset] = str(error)
+    # One damaged file may serve many subsets: one warning for each fault.
     for fault in dict.fromkeys(faults.values()):
         subsets = [subset for subset, message in faults.items() if message == fault]
         logger.warning("Evaluation set %s: %s cannot be scored. %s", task.name, shortened(subsets), fault)
@@ -104,30 +113,34 @@ def _without_faults(located: LocatedSet, task: Task) -> LocatedSet:
 def shortened(names: Sequence[str]) -> str:
     """List names; of many names, list the first ones and the number of the others."""
     first = ", ".join(name or "the file" for name in names[:MOST_NAMES])
-    return first if len(names) <= MOST_NAMES else f"{first} and {len(names) - MOST_NAMES} more"
+    if len(names) <= MOST_NAMES:
+        return first
+    return f"{first} and {len(names) - MOST_NAMES} more"
 
 
 def located_parameters(tasks: TaskParameters, located: LocatedSets) -> dict[str, dict[str, Any]]:
     """Return the parameters of the located tasks with paths and readable subsets; refuse changed or deleted files."""
     parameters: dict[str, dict[str, Any]] = {}
-    for name, found in located.items():
-        if name not in tasks:  # an earlier run located a task that the project has no more
+    for name, located_set in located.items():
+        if name not in tasks:
+            # An earlier run located it, and the project's configuration has changed since.
             continue
-        _check_unchanged(name, found)
-        parameters[name] = {**tasks[name], "path": str(found.path)}
+        _check_unchanged(name, located_set)
+        parameters[name] = {**tasks[name], "path": str(located_set.path)}
         configured = configured_subsets(tasks[name])
         readable = [
             subset
-            for subset in (*found.subsets, *found.missing)
-            if subset not in found.faults and (configured is None or subset in configured)
+            for subset in (*located_set.subsets, *located_set.missing)
+            if subset not in located_set.faults and (configured is None or subset in configured)
         ]
-        # Without a fault, the subsets stay as configured, by which scores and trainings are identified.
-        if found.faults and set(readable) & set(found.subsets):
+        # Without a fault, the subsets stay as configured, by which scores and training runs are identified.
+        if located_set.faults and set(readable) & set(located_set.subsets):
             parameters[name]["subsets"] = tuple(readable)
     return parameters
 
 
 def _check_unchanged(name: str, located: LocatedSet) -> None:
+    # Scores are cached by the recorded checksums, which must therefore be those of the files to be read.
     for file, sha256 in located.sha256.items():
         path = located.path / file
         if not path.exists() or hash_contents(path) != sha256:
@@ -141,27 +154,28 @@ def require_sets(references: Sequence[str], located: LocatedSets, tasks: TaskPar
     """Require complete, readable data of the development tasks, which select the model."""
     for name, parameters in select_parameters(references, tasks).items():
         subsets = configured_subsets(parameters)
-        found = _located(name, located)
-        for subset, fault in found.faults.items():
-            if subsets is None or subset in subsets:
-                raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
-        missing = {
-            file for subset, files in found.missing.items() if subsets is None or subset in subsets for file in files
-        }
+        located_set = _located(name, located)
+        # Only subsets that are scored must be there: a set may be incomplete otherwise.
+        faults = [fault for subset, fault in located_set.faults.items() if subsets is None or subset in subsets]
+        if faults:
+            raise EaseError(f"The development task {name!r} cannot be scored: {faults[0]}")
+        incomplete = [files for subset, files in located_set.missing.items() if subsets is None or subset in subsets]
+        missing = sorted(set().union(*incomplete))
         if missing:
-            raise EaseError(f"The development task {name!r} {_lacks(sorted(missing), found, 'dev_tasks')}")
+            raise EaseError(f"The development task {name!r} {_lacks(missing, located_set, 'dev_tasks')}")
 
 
 def require_named_set(reference: str, option: str, located: LocatedSets) -> None:
     """Require data of a task that the user names by an option; the scoring reports data that cannot be read."""
-    name, _, named = reference.partition(":")
-    found = _located(name, located)
-    if scorable([reference], located) or found.faults:
+    name, _, named_subset = reference.partition(":")
+    located_set = _located(name, located)
+    if scorable([reference], located) or located_set.faults:
         return
-    missing = {file for subset, files in found.missing.items() if named in ("", subset) for file in files}
+    incomplete = [files for subset, files in located_set.missing.items() if named_subset in ("", subset)]
+    missing = sorted(set().union(*incomplete))
     if not missing:
         raise EaseError(f"`{option}` names {reference}. {no_set(name)}")
-    raise EaseError(f"`{option}` names {reference}, which {_lacks(sorted(missing), found, option)}")
+    raise EaseError(f"`{option}` names {reference}, which {_lacks(missing, located_set, option)}")
 
 
 def _lacks(files: Sequence[str], located: LocatedSet, option: str) -> str:

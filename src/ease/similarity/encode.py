@@ -44,7 +44,7 @@ class EncodeByLanguage:
 
     def for_task(self, task: str, kind: str) -> EncodeByLanguage:
         """Return the functions for the texts of a task."""
-        return EncodeByLanguage({code: encode_for(own, task, kind) for code, own in self.languages.items()})
+        return EncodeByLanguage({code: encode_for(encode, task, kind) for code, encode in self.languages.items()})
 
 
 def encode_of(encode: Encode, language: str) -> Encode:

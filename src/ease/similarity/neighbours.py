@@ -21,14 +21,18 @@ from ease.device import best_device
 from ease.errors import EaseError
 from ease.similarity.vectors import DECIMALS, row_lengths
 
-BLOCK_SHAPE = (4096, 8192)  # queries and targets compared at once: 134 MB of similarities
-GROUP = 128  # columns whose maximum tells whether they may have one of the highest values
-FEW = 64  # queries or targets below which a search stays on the CPU
+BLOCK_SHAPE = (4096, 8192)
+"""Queries and targets compared at once: 134 MB of similarities"""
+GROUP = 128
+"""Columns of a group, whose maximum says whether it may have one of the highest values"""
+FEW = 64
+"""Queries or targets below which a search stays on the CPU"""
 
 TIE_TOLERANCE = 10**-DECIMALS
 """Scores closer than this are tied: about the rounding error of a cosine in single precision."""
 
-PAIRS_IN_MEMORY = 16_384  # pairs of given candidates whose vectors are in memory at once
+PAIRS_IN_MEMORY = 16_384
+"""Pairs of candidates whose vectors are in memory at once"""
 
 MISSING = -1
 """Row number of a neighbour that does not exist, because a row has fewer candidates than neighbours are wanted."""
@@ -50,7 +54,19 @@ class Neighbours:
 
 def _device_for(queries: int, targets: int) -> torch.device:
     """Return the device of a search; few rows are compared faster than the others are copied to a GPU."""
-    return best_device() if min(queries, targets) >= FEW else torch.device("cpu")
+    if min(queries, targets) < FEW:
+        return torch.device("cpu")
+    return best_device()
+
+
+def _fits_on_gpu(device: torch.device, numbers: int) -> bool:
+    """Return whether numbers in single precision take at most half of a GPU's free memory; False for a CPU."""
+    if device.type != "cuda":
+        return False
+    # torch keeps freed memory reserved, which the driver does not count as free.
+    reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    free, _ = torch.cuda.mem_get_info(device)
+    return 4 * numbers <= (free + reserved) // 2
 
 
 def similarity_blocks(
@@ -78,22 +94,25 @@ def similarity_blocks(
     def units(side: int, rows: slice) -> Tensor:
         if unit_rows:
             return copied(sides[side][rows])
-        part, divisors = sides[side][rows], lengths[side][rows, None]
+        part = sides[side][rows]
+        divisors = lengths[side][rows, None]
+        if device.type == "cpu":
+            return copied(part / divisors)
         # A GPU divides faster, in single precision.
-        return copied(part / divisors) if device.type == "cpu" else copied(part) / copied(divisors)
+        return copied(part) / copied(divisors)
 
+    # Every block of queries meets all targets: copying them once saves most of the transfers.
+    keeps_targets = _fits_on_gpu(device, math.prod(shapes[1]))
     target_blocks = dict[int, Tensor]()
-    keeps_targets = False
-    if device.type == "cuda":  # keep the targets on the GPU if they take at most half of its free memory
-        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        keeps_targets = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
     starts = range(0, shapes[0][0], BLOCK_SHAPE[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True):
         query_rows = slice(start, start + BLOCK_SHAPE[0])
         left = units(0, query_rows)
         for first in range(0, shapes[1][0], BLOCK_SHAPE[1]):
             target_rows = slice(first, first + BLOCK_SHAPE[1])
-            right = target_blocks[first] if first in target_blocks else units(1, target_rows)
+            right = target_blocks.get(first)
+            if right is None:
+                right = units(1, target_rows)
             if keeps_targets:
                 target_blocks[first] = right
             yield query_rows, target_rows, left @ right.T
@@ -199,9 +218,10 @@ def candidate_neighbours(
         order = np.lexsort((numbers, -values, owners))
         # Every touched row has at least k entries.
         best = order[np.searchsorted(owners[order], touched)[:, None] + np.arange(k)]
-        near.cosines[touched], near.rows[touched] = values[best], numbers[best]
+        near.cosines[touched] = values[best]
+        near.rows[touched] = numbers[best]
 
-    seen = False
+    is_empty = True
     for left_rows, right_rows in candidates:
         for start in range(0, len(left_rows), PAIRS_IN_MEMORY):
             query_rows = left_rows[start : start + PAIRS_IN_MEMORY]
@@ -209,8 +229,8 @@ def candidate_neighbours(
             cosines = np.einsum("ij,ij->i", left[query_rows], right[target_rows])
             update(forward, query_rows, target_rows, cosines)
             update(backward, target_rows, query_rows, cosines)
-            seen = True
-    if not seen:
+            is_empty = False
+    if is_empty:
         raise EaseError("There is no candidate to compare: give at least one pair of sentences.")
     mean = np.float64(0)
     for near in (forward, backward):

@@ -25,8 +25,10 @@ from ease.similarity.neighbours import (
 )
 from ease.similarity.vectors import DECIMALS, Floats, UnitRows
 
-K = 10  # documents of a query that count
-SPARE = 90  # documents beyond the k best that are compared, so that ties at place k are seen
+K = 10
+"""Documents of a query that count"""
+SPARE = 90
+"""Documents compared beyond the k best, so that ties at place k are seen"""
 
 
 def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
@@ -34,9 +36,12 @@ def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
 
     Both sides are (n, dimension), compared a block at a time. A translation that ties with another row is a miss.
     """
-    own = np.arange(np.shape(left)[0])[:, None]
-    forward, backward = (hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2))
-    return forward, backward
+    # The second neighbour shows whether another row ties with the nearest.
+    forward, backward = mutual_neighbours(left, right, 2)
+    translations = np.arange(np.shape(left)[0])[:, None]
+    left_hits = hits_within(forward.cosines, forward.rows == translations, 1)
+    right_hits = hits_within(backward.cosines, backward.rows == translations, 1)
+    return left_hits, right_hits
 
 
 def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats]:
@@ -48,21 +53,33 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
     References: Artetxe et al. 2018 (AAAI), "Generalizing and improving bilingual word embedding mappings with a
     multi-step framework of linear transformations"; the settings are those of VecMap's option `--supervised`.
     """
-    sides = [side.astype(np.float64) for side in (source, target)]
-    # Symmetric matrices: after `whitening`, columns are uncorrelated, of length 1.
-    whitening, dewhitening = [], []
-    for rows in sides:
-        _, lengths, axes = np.linalg.svd(rows, full_matrices=False)
-        spanned = lengths > lengths[0] * max(rows.shape) * np.finfo(np.float32).eps
-        lengths, axes = lengths[spanned], axes[spanned]
-        whitening.append((axes.T / lengths) @ axes)
-        dewhitening.append((axes.T * lengths) @ axes)
-    first, correlations, second = np.linalg.svd(whitening[0] @ (sides[0].T @ sides[1]) @ whitening[1])
-    left, right = (
-        white @ (rotation * np.sqrt(correlations)) @ rotation.T @ colour @ rotation
-        for white, rotation, colour in zip(whitening, (first, second.T), dewhitening, strict=True)
-    )
-    return left, right
+    source_rows = source.astype(np.float64)
+    target_rows = target.astype(np.float64)
+    source_whitening, source_dewhitening = _whitening_maps(source_rows)
+    target_whitening, target_dewhitening = _whitening_maps(target_rows)
+    # The singular values are the correlations of both sides along the axes of the common space.
+    whitened_products = source_whitening @ (source_rows.T @ target_rows) @ target_whitening
+    source_rotation, correlations, target_axes = np.linalg.svd(whitened_products)
+    weights = np.sqrt(correlations)
+
+    def compose(whitening: Floats, rotation: Floats, dewhitening: Floats) -> Floats:
+        # De-whitening happens in the side's own axes: rotate back for it, then into the common space again.
+        space: Floats = whitening @ (rotation * weights) @ rotation.T @ dewhitening @ rotation
+        return space
+
+    source_map = compose(source_whitening, source_rotation, source_dewhitening)
+    target_map = compose(target_whitening, target_axes.T, target_dewhitening)
+    return source_map, target_map
+
+
+def _whitening_maps(rows: Floats) -> tuple[Floats, Floats]:
+    """Return the symmetric matrix that makes columns uncorrelated, of length 1, and the one that reverts it."""
+    _, lengths, axes = np.linalg.svd(rows, full_matrices=False)
+    # Embeddings are computed in single precision: shorter axes are rounding errors, which division would blow up.
+    is_spanned = lengths > lengths[0] * max(rows.shape) * np.finfo(np.float32).eps
+    lengths = lengths[is_spanned]
+    axes = axes[is_spanned]
+    return (axes.T / lengths) @ axes, (axes.T * lengths) @ axes
 
 
 def csls_ranks(
@@ -79,18 +96,22 @@ def csls_ranks(
     is (pairs, 2), rows of queries and of targets; each query has one or more.
     """
     near = nearest_neighbours(targets, sources, neighbours, progress, unit_rows=True)
-    density = near.cosines.mean(axis=1)  # (m,)
-    best = np.full(len(queries), -np.inf, dtype=np.float32)
-    gold_scores = 2 * np.einsum("pd,pd->p", queries[gold[:, 0]], targets[gold[:, 1]]) - density[gold[:, 1]]
-    np.maximum.at(best, gold[:, 0], gold_scores)
-    ahead = np.zeros(len(queries), dtype=np.int64)
-    for here, there, cosines in similarity_blocks(queries, targets, progress, unit_rows=True):
-        scores = 2 * cosines.cpu().numpy() - density[there]
-        inside = gold - [here.start, there.start]
-        inside = inside[((inside >= 0) & (inside < scores.shape)).all(axis=1)]
-        scores[inside[:, 0], inside[:, 1]] = -np.inf
-        ahead[here] += np.sum(scores >= best[here, None] - TIE_TOLERANCE, axis=1)
-    return ahead + 1
+    density = near.cosines.mean(axis=1)  # r(y), (m,)
+    gold_queries = gold[:, 0]
+    gold_targets = gold[:, 1]
+    gold_cosines = np.einsum("pd,pd->p", queries[gold_queries], targets[gold_targets])
+    best_gold = np.full(len(queries), -np.inf, dtype=np.float32)
+    np.maximum.at(best_gold, gold_queries, 2 * gold_cosines - density[gold_targets])
+
+    rivals = np.zeros(len(queries), dtype=np.int64)
+    for query_rows, target_rows, cosines in similarity_blocks(queries, targets, progress, unit_rows=True):
+        scores = 2 * cosines.cpu().numpy() - density[target_rows]
+        # A query may have several gold targets, which are no rivals of each other.
+        in_block = gold - [query_rows.start, target_rows.start]
+        in_block = in_block[((in_block >= 0) & (in_block < scores.shape)).all(axis=1)]
+        scores[in_block[:, 0], in_block[:, 1]] = -np.inf
+        rivals[query_rows] += np.sum(scores >= best_gold[query_rows, None] - TIE_TOLERANCE, axis=1)
+    return rivals + 1
 
 
 def ndcg(queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int, float]]) -> Floats:
@@ -103,19 +124,22 @@ def ndcg(queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int
     Queries are (n, dimension), documents (m, dimension). `gains` has the gain of each relevant document by its row, for
     each query, at least one above 0.
     """
-    found = nearest_neighbours(queries, documents, K + SPARE)
-    earned = np.array(  # (n, candidates)
-        [[gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, found.rows.tolist(), strict=True)],
+    near = nearest_neighbours(queries, documents, K + SPARE)
+    document_gains = np.array(  # (n, candidates)
+        [[gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, near.rows.tolist(), strict=True)],
         dtype=np.float64,
     )
-    steps = np.diff(found.cosines, axis=1, prepend=found.cosines[:, :1])
-    groups = np.cumsum(steps < -TIE_TOLERANCE, axis=1)
-    ranked = np.take_along_axis(earned, np.lexsort((earned, groups)), axis=1)[:, :K]
+    # Documents that tie have one group number, and are sorted by gain within their group.
+    steps = np.diff(near.cosines, axis=1, prepend=near.cosines[:, :1])
+    tie_groups = np.cumsum(steps < -TIE_TOLERANCE, axis=1)
+    order = np.lexsort((document_gains, tie_groups))
+    ranked = np.take_along_axis(document_gains, order, axis=1)[:, :K]
     ideal = np.zeros((len(gains), K))
     for row, gain in zip(ideal, gains, strict=True):
         best = sorted(gain.values(), reverse=True)[:K]
         row[: len(best)] = best
     discounts = 1 / np.log2(np.arange(K) + 2)
+    # There may be fewer than K documents.
     quality: Floats = (ranked @ discounts[: ranked.shape[1]]) / (ideal @ discounts)
     return quality
 
@@ -146,8 +170,10 @@ def margin_scores(forward: Neighbours, backward: Neighbours) -> Scores:
     """
     near_query = forward.cosines.astype(np.float64).mean(axis=1)  # (n,)
     near_target = backward.cosines.astype(np.float64).mean(axis=1)  # (m,)
-    around = (near_query[:, None] + near_target[forward.rows]) / 2
-    margins: Scores = np.divide(forward.cosines, around, out=np.zeros_like(around), where=around > 0)
+    neighbourhood = (near_query[:, None] + near_target[forward.rows]) / 2
+    margins: Scores = np.divide(
+        forward.cosines, neighbourhood, out=np.zeros_like(neighbourhood), where=neighbourhood > 0
+    )
     return margins
 
 
@@ -156,26 +182,36 @@ def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) ->
 
     Negative row numbers are missing neighbours; `least` is the lowest margin of a match.
     """
-    sides = []
-    for near, other in ((forward, backward), (backward, forward)):
-        own = np.broadcast_to(np.arange(len(near.rows))[:, None], near.rows.shape)
-        scores = margin_scores(near, other)
-        kept = (near.rows >= 0) & (scores >= least)
-        queries, targets = (own, near.rows) if near is forward else (near.rows, own)
-        sides.append([values[kept] for values in (queries, targets, scores, near.cosines)])
-    found = [np.concatenate(values) for values in zip(*sides, strict=True)]
-    order = np.lexsort((found[1], found[0], -found[2]))
-    pairs = [values[order] for values in found]
-    left = np.arange(len(order))
-    taken: list[RowNumbers] = [left[:0]]
-    while len(left):  # in each round, take all pairs that are the best one of both of their rows
-        queries, targets = pairs[0][left], pairs[1][left]
-        best = [np.unique(rows, return_index=True)[1] for rows in (queries, targets)]
-        first = np.intersect1d(best[0], best[1])
-        taken.append(left[first])
-        left = left[~(np.isin(queries, queries[first]) | np.isin(targets, targets[first]))]
-    chosen = np.sort(np.concatenate(taken))
-    return Matches(*(values[chosen] for values in pairs))
+    forward_pairs = _pairs_above(forward, backward, least)
+    # In `backward`, the owners of the rows are the targets.
+    targets, queries, scores, cosines = _pairs_above(backward, forward, least)
+    backward_pairs = Matches(queries, targets, scores, cosines)
+    both = Matches(*(np.concatenate(columns) for columns in zip(forward_pairs, backward_pairs, strict=True)))
+    # Equal margins are ordered by row numbers, so that matches do not depend on the order of the search.
+    order = np.lexsort((both.targets, both.queries, -both.scores))
+    candidates = Matches(*(column[order] for column in both))
+
+    free = np.arange(len(order))  # places of the pairs whose rows are both unmatched
+    rounds: list[RowNumbers] = [free[:0]]
+    while len(free):
+        # Match all pairs at once that are the best of both of their rows: no other pair can take these rows.
+        queries = candidates.queries[free]
+        targets = candidates.targets[free]
+        best_of_queries = np.unique(queries, return_index=True)[1]
+        best_of_targets = np.unique(targets, return_index=True)[1]
+        mutual = np.intersect1d(best_of_queries, best_of_targets)
+        rounds.append(free[mutual])
+        free = free[~(np.isin(queries, queries[mutual]) | np.isin(targets, targets[mutual]))]
+    matched = np.sort(np.concatenate(rounds))
+    return Matches(*(column[matched] for column in candidates))
+
+
+def _pairs_above(near: Neighbours, reverse: Neighbours, least: float) -> Matches:
+    """Return the pairs of each row, as the query, and its neighbours whose margin is at least `least`."""
+    owners = np.broadcast_to(np.arange(len(near.rows))[:, None], near.rows.shape)
+    margins = margin_scores(near, reverse)
+    is_candidate = (near.rows >= 0) & (margins >= least)
+    return Matches(*(values[is_candidate] for values in (owners, near.rows, margins, near.cosines)))
 
 
 def best_pairs(scores: Scores, rows: RowNumbers, gold: RowNumbers) -> MinedPairs:
@@ -184,6 +220,7 @@ def best_pairs(scores: Scores, rows: RowNumbers, gold: RowNumbers) -> MinedPairs
     Scores and rows are (n, k), of each query's nearest targets, with k of at least 2, so that ties are seen. `gold` is
     (pairs, 2), rows of queries and of targets.
     """
+    # A pair's number, query × width + target, makes pairs comparable by one integer.
     width = max(int(rows.max(initial=0)), int(gold[:, 1].max(initial=0))) + 1
     right = np.isin(np.arange(len(rows))[:, None] * width + rows, gold[:, 0] * width + gold[:, 1])
     best = scores.max(axis=1).astype(np.float64).round(DECIMALS)
@@ -197,11 +234,16 @@ def best_threshold(mined: MinedPairs) -> float:
     """
     order = np.argsort(-mined.scores, kind="stable")
     ranked = mined.scores[order].astype(np.float64)
-    last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))  # of each run of equal scores
-    hits = np.cumsum(mined.right[order])[last]
-    best = int(np.argmax(2 * hits / (last + 1 + mined.gold)))
-    lowest = float(ranked[last[best]])
-    if best + 1 == len(last):
+    # A threshold accepts all pairs of equal scores or none: candidates are the last places of runs of equal scores.
+    last_places = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
+    hits = np.cumsum(mined.right[order])[last_places]
+    # F1 = 2 hits / (accepted + gold); argmax returns the first, so the highest, of equally good thresholds.
+    best = int(np.argmax(2 * hits / (last_places + 1 + mined.gold)))
+    lowest = float(ranked[last_places[best]])
+    if best + 1 == len(last_places):
         return lowest
-    midway = (lowest + float(ranked[last[best + 1]])) / 2
-    return midway if midway > ranked[last[best + 1]] else lowest  # there is no float between adjacent floats
+    next_lower = float(ranked[last_places[best + 1]])
+    midway = (lowest + next_lower) / 2
+    if midway > next_lower:
+        return midway
+    return lowest  # the scores are adjacent floats, with none between them

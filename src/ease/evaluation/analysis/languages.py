@@ -23,7 +23,8 @@ from ease.options import StrictModel, Words
 from ease.similarity.vectors import Floats, normalize_rows
 
 LEAST_PAIRS = 3
-TEST_SHARE = 0.2  # share of the sentences on which a classifier of languages is tested
+TEST_SHARE = 0.2
+"""Share of the sentences on which a classifier of languages is tested"""
 
 
 class ProjectionOptions(StrictModel):
@@ -58,6 +59,7 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, 
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
+    # Sentences are compared by cosine: lengths should not shape the picture.
     unit = normalize_rows(embeddings)
     if min(unit.shape) < 2 or np.ptp(unit, axis=0).max() < np.finfo(np.float32).eps:
         raise EaseError(
@@ -76,20 +78,30 @@ def project_parallel(encoders: Encoders, sentences: Sides, options: ProjectionOp
 
     One row per point; `pair` is the same for a sentence and its translation, `variance` that of the model's points.
     """
-    pairs, count = list(zip(*sentences, strict=True)), options.sentences
+    pairs = list(zip(*sentences, strict=True))
+    count = options.sentences
     if len(pairs) < count:
         raise EaseError(
             f"{options.parallel} has {len(pairs)} parallel sentences, fewer than `sentences` {count}: lower it."
         )
     left, right = zip(*sample(pairs, count, np.random.default_rng(options.seed)), strict=True)
-    texts, (first, _, second) = [*left, *right], options.parallel.partition(":")[2].rpartition("-")
+    texts = [*left, *right]
+    subset = options.parallel.partition(":")[2]
+    left_language, _, right_language = subset.rpartition("-")
     tables = []
     for model, encode in encoders.items():
         with error_prefix(f"{model}, {options.parallel}"):
             points, variance = project(encode(texts), options)
-        about = {"model": model, "pair": [*range(count)] * 2, "language": np.repeat([first, second], count)}
-        where = {"sentence": texts, "x": points[:, 0], "y": points[:, 1], "variance": variance}
-        tables.append(pd.DataFrame({**about, **where}))
+        columns = {
+            "model": model,
+            "pair": [*range(count)] * 2,
+            "language": np.repeat([left_language, right_language], count),
+            "sentence": texts,
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "variance": variance,
+        }
+        tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -137,24 +149,26 @@ def divide(
     pivots = sorted({pivot for sides in parallel.values() for pivot in sides.right})
     order = np.random.default_rng(options.seed).permutation(len(pivots))
     rank = {pivots[row]: place for place, row in enumerate(order)}
-    known = {**parallel, options.pivot: Sides(pivots, pivots)}
+    # The pivot is a language like the others: its sentences are their own translations.
+    sides_by_language = {**parallel, options.pivot: Sides(pivots, pivots)}
     first_training = math.ceil(TEST_SHARE * len(pivots))
     test_size = max(1, round(TEST_SHARE * options.sentences))
     training: LanguageSentences = []
     test: LanguageSentences = []
     for language in group:
         # The same order for all languages selects translations of the same sentences.
-        pairs = dict.fromkeys(zip(known[language].right, known[language].left, strict=True))
+        sides = sides_by_language[language]
+        pairs = dict.fromkeys(zip(sides.right, sides.left, strict=True))
         ranked = sorted(((rank[pivot], text) for pivot, text in pairs), key=itemgetter(0))
-        held = [(language, text) for place, text in ranked if place < first_training]
-        rest = [(language, text) for place, text in ranked if place >= first_training]
-        if not held or not rest:
+        test_part = [(language, text) for place, text in ranked if place < first_training]
+        training_part = [(language, text) for place, text in ranked if place >= first_training]
+        if not test_part or not training_part:
             raise EaseError(
                 f"{options.parallel}: {len(pairs)} sentences in {language} are too few to train a classifier and "
                 "to test it; give more."
             )
-        training += rest[: max(1, options.sentences - test_size)]
-        test += held[:test_size]
+        training += training_part[: max(1, options.sentences - test_size)]
+        test += test_part[:test_size]
     return training, test
 
 
@@ -173,17 +187,24 @@ def compare_language_identity(
     rows: list[dict[str, object]] = []
     for model, encode in encoders.items():
         for group in (group for group in options.groups if len(group) > 1):
-            training, test = (
-                LabelledEmbeddings(encode([*texts]), languages, f"embeddings by {model}")
-                for languages, texts in (zip(*split, strict=True) for split in divide(parallel, group, options))
-            )
+            splits = []
+            for sentences in divide(parallel, group, options):
+                languages, texts = zip(*sentences, strict=True)
+                splits.append(LabelledEmbeddings(encode([*texts]), languages, f"embeddings by {model}"))
+            training, test = splits
+            # There is a single C, so nothing is chosen on the data of the last argument.
             classifier, _ = fit_selected(LogisticRegression(max_iter=1000), {"C": [1.0]}, training, training)
             predicted = classifier.predict(test.embeddings.astype(np.float64))
             _, counts = np.unique(test.labels, return_counts=True)
-            scores = {"accuracy": 100 * float(np.mean(predicted == test.labels))}
-            scores["chance"] = 100 * float(counts.max() / counts.sum())
-            sizes = {"training": len(training.labels), "test": len(test.labels)}
-            rows.append({"model": model, "languages": ", ".join(group), **scores, **sizes})
+            row = {
+                "model": model,
+                "languages": ", ".join(group),
+                "accuracy": 100 * float(np.mean(predicted == test.labels)),
+                "chance": 100 * float(counts.max() / counts.sum()),
+                "training": len(training.labels),
+                "test": len(test.labels),
+            }
+            rows.append(row)
     for model, accuracies in options.printed.items():
         for group, accuracy in zip(options.groups, accuracies, strict=True):
             rows.append({"model": model + PRINTED_MODEL, "languages": ", ".join(group), "accuracy": accuracy})

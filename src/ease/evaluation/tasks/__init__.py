@@ -56,8 +56,8 @@ def task_class(name: str, parameters: Mapping[str, Any]) -> type[Task]:
             raise EaseError(f"`kind` is missing: give one of {', '.join(CLASSES)}.")
         check_name(parameters["kind"], list(CLASSES), "kind of evaluation task")
     # Only the modules of tasks that are used are imported: some need torch, transformers and scikit-learn.
-    found: type[Task] = pkgutil.resolve_name(f"{__name__}.{CLASSES[parameters['kind']]}")
-    return found
+    implementation: type[Task] = pkgutil.resolve_name(f"{__name__}.{CLASSES[parameters['kind']]}")
+    return implementation
 
 
 def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
@@ -69,7 +69,8 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
     kind = task_class(name, parameters)
     try:
         task = kind(name, kind.Options.model_validate(dict(parameters)))
-        task.files()  # refuses unknown subsets
+        # Refuses unknown subsets, before any file is read.
+        task.files()
     except ValidationError as error:
         raise EaseError(f"Options of the task {name!r}: {format_validation_error(error, kind.Options)}") from error
     except EaseError as error:
@@ -87,4 +88,4 @@ def package_task(name: str) -> Task:
 
 def build_tasks(parameters: TaskParameters) -> dict[str, Task]:
     """Return all tasks of the parameters by name; see `build_task`."""
-    return {name: build_task(name, given) for name, given in parameters.items()}
+    return {name: build_task(name, task_parameters) for name, task_parameters in parameters.items()}
