@@ -49,17 +49,25 @@ def located(address: str | Path) -> Path:
 
 def address_of(path: Path) -> str:
     """Return the text from which `located` makes the same path; `str` of a `UPath` omits the host."""
-    options = as_remote(path).storage_options if is_remote(path) else {}
-    if not (host := options.get("host")):
+    if not is_remote(path):
         return str(path)
-    user, port = options.get("user") or options.get("username"), options.get("port")
-    authority = f"{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}"
-    return f"{as_remote(path).protocol}://{authority}{as_remote(path).path}"
+    remote = as_remote(path)
+    options = remote.storage_options
+    authority = options.get("host")
+    # Buckets have no host: only HDFS and the like have one.
+    if not authority:
+        return str(path)
+    if user := options.get("user") or options.get("username"):
+        authority = f"{user}@{authority}"
+    if port := options.get("port"):
+        authority = f"{authority}:{port}"
+    return f"{remote.protocol}://{authority}{remote.path}"
 
 
 def is_remote(path: Path) -> bool:
     """Return whether a path is on another machine."""
-    return not isinstance(cast(object, path), Path)  # a `UPath` is none
+    # A `UPath` of a store is no `Path`, whatever its annotation says (see `located`).
+    return not isinstance(cast(object, path), Path)
 
 
 def as_remote(path: Path) -> UPath:
@@ -92,38 +100,51 @@ def _unreachable(address: str, error: Exception) -> EaseError:
 
 def kind_of(path: Path) -> Literal["file", "directory"] | None:
     """Return the kind of a path, None if nothing exists there."""
-    if not is_remote(path):
-        return "file" if path.is_file() else "directory" if path.is_dir() else None
-    with report_store_errors(path):
+    if is_remote(path):
+        return _remote_kind(as_remote(path))
+    if path.is_file():
+        return "file"
+    if path.is_dir():
+        return "directory"
+    return None
+
+
+def _remote_kind(path: UPath) -> Literal["file", "directory"] | None:
+    """Return the kind of a path of a store, from one request."""
+    with report_store_errors(cast(Path, path)):
         try:
-            info = as_remote(path).fs.info(as_remote(path).path)
+            info = path.fs.info(path.path)
         except FileNotFoundError:
             return None
-    return "file" if info["type"] == "file" else "directory"
+    if info["type"] == "file":
+        return "file"
+    return "directory"
 
 
 def files_below(folder: Path) -> list[Path]:
     """Return all files below a folder, in no order."""
     if not is_remote(folder):
         return [path for path in folder.rglob("*") if path.is_file()]
-    return _listed(as_remote(folder), as_remote(folder).fs.find, as_remote(folder))
+    return _list_files(as_remote(folder), as_remote(folder).fs.find, as_remote(folder))
 
 
 def files_matching(pattern: Path) -> list[Path]:
     """Return a store's files that match a glob, in no order."""
-    wanted = as_remote(pattern)
-    folder = next(parent for parent in wanted.parents if not has_magic(parent.path))
-    return _listed(wanted, wanted.fs.glob, folder)
+    remote_pattern = as_remote(pattern)
+    folder = next(parent for parent in remote_pattern.parents if not has_magic(parent.path))
+    return _list_files(remote_pattern, remote_pattern.fs.glob, folder)
 
 
-def _listed(place: UPath, find: Callable[..., dict[str, Any]], folder: UPath) -> list[Path]:
+def _list_files(place: UPath, find: Callable[..., dict[str, Any]], folder: UPath) -> list[Path]:
     with report_store_errors(cast(Path, place)):
-        place.fs.invalidate_cache()  # other processes may add and replace files meanwhile
+        # Other processes may add and replace files meanwhile.
+        place.fs.invalidate_cache()
         try:
-            found = find(place.path, detail=True)
+            entries = find(place.path, detail=True)
         finally:
             place.fs.invalidate_cache()
-    files = (path for path, info in found.items() if info["type"] == "file")
+    files = (path for path, info in entries.items() if info["type"] == "file")
+    # Made from `folder`, paths keep its store's options, such as the host.
     return [cast(Path, folder / path.removeprefix(folder.path).lstrip("/")) for path in files]
 
 
@@ -145,6 +166,7 @@ def upload(file: Path, target: Path) -> None:
         if remote.protocol in _WHOLE_PUTS:
             store.put_file(str(file), path)
         elif not store.exists(path):
+            # The name appears with the move, when the content is complete.
             aside = remote.with_name(f".{remote.name}.{uuid.uuid4().hex}.part").path
             store.makedirs(remote.parent.path, exist_ok=True)
             store.put_file(str(file), aside)
@@ -152,5 +174,6 @@ def upload(file: Path, target: Path) -> None:
                 store.mv(aside, path)
             except Exception:
                 store.rm(aside)
-                if not store.exists(path):  # else another process was faster
+                # If the name exists now, another process was faster.
+                if not store.exists(path):
                     raise

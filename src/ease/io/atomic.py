@@ -40,8 +40,10 @@ def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
             if not partial.is_dir():
                 os.replace(partial, target)
                 return
+            # A system cannot replace a folder that has contents: move the old one aside first.
             with file_lock(target.parent):
-                _restore(target)  # of a process that was killed since this one began
+                # Of a process that was killed since this one began.
+                _restore(target)
                 if os.path.lexists(target):
                     os.replace(target, _old(target))
                 os.replace(partial, target)
@@ -90,6 +92,7 @@ def atomic_shared_folder(target: Path) -> Iterator[Path]:
             try:
                 folder.replace(target)
             except OSError:
+                # The faster process has written the same content.
                 if not target.is_dir():
                     raise
 
@@ -115,12 +118,18 @@ def flush_to_disk(path: Path) -> None:
     Some libraries write files that only their owner may read. Without fsync, a power failure could leave the new name
     without its content.
     """
+    folder = path.parent
+    contents: list[Path] = []
+    if path.is_dir():
+        folder = path
+        contents = list(path.rglob("*"))
     # What the umask, or the folder's access list, gives to a new file.
-    probe = (path if path.is_dir() else path.parent) / f".{uuid.uuid4().hex}"
+    probe = folder / f".{uuid.uuid4().hex}"
     probe.touch()
     permissions = probe.stat().st_mode & 0o666
     probe.unlink()
-    for part in (*(path.rglob("*") if path.is_dir() else ()), path):
+    # The folder last: its entries are on disk only when it is flushed itself.
+    for part in (*contents, path):
         if part.is_file() and part.stat().st_mode & permissions != permissions:
             part.chmod(part.stat().st_mode | permissions)
         descriptor = os.open(part, os.O_RDONLY)

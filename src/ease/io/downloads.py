@@ -37,6 +37,7 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 _MAX_TEXT_BYTES = 64 << 20
 _MAX_UNANNOUNCED_BYTES = 4 << 30
+"""Of a file whose size nobody states: an endless answer must not fill the disk."""
 _CHUNK_BYTES = 1 << 17
 _LONGEST_PAUSE = 600
 """Seconds; a server that asks for a longer pause is an error."""
@@ -77,7 +78,8 @@ class TransientError(Exception):
 
     def __init__(self, message: str, pause: float = 0, answered: bool = True) -> None:
         super().__init__(message)
-        self.pause, self.answered = pause, answered
+        self.pause = pause
+        self.answered = answered
 
 
 class Stopped(Exception):
@@ -91,7 +93,9 @@ class Client:
         self.options = options
         self.stop = Event()
         self._session = requests.Session()
-        contact = f"; {options.contact}" if options.contact else ""
+        contact = ""
+        if options.contact:
+            contact = f"; {options.contact}"
         agent = f"EASE/{__version__} (sentence embeddings from Wikipedia{contact})"
         # Lengths and checksums refer to the file, not to a compressed transfer.
         self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
@@ -136,14 +140,18 @@ class Client:
             EaseError: If the address is invalid, or redirected from HTTPS to HTTP, or the server refuses.
         """
         try:
-            how: dict[str, Any] = {"stream": True, "timeout": self.options.timeout}
-            response = self._session.request(method, url, headers=headers, **how)
+            response = self._session.request(method, url, headers=headers, stream=True, timeout=self.options.timeout)
         except (requests.ConnectionError, requests.Timeout) as error:
             raise TransientError(_describe(error), answered=False) from error
-        except (requests.RequestException, ValueError) as error:  # ValueError: of an address in a redirect
+        # A redirect to a malformed address raises ValueError.
+        except (requests.RequestException, ValueError) as error:
             raise EaseError(f"{url} cannot be fetched: {_describe(error)}. Check the address.") from error
+        accepted = [200]
+        if headers:
+            # A range was requested: 206 has it, 416 says that the file ends before it.
+            accepted += [206, 416]
         try:
-            _check_answer(url, response, (200, 206, 416) if headers else (200,))
+            _check_answer(url, response, accepted)
         except Exception:
             response.close()
             raise
@@ -160,21 +168,27 @@ class Client:
             EaseError: If the last attempt failed too, or the server asks for too long a pause.
             Stopped: If `stop` was set meanwhile.
         """
-        options, failures, farthest = self.options, 0, progress()
+        options = self.options
+        failures = 0
+        farthest = progress()
         while True:
             try:
                 return attempt()
             except TransientError as error:
                 failure = error
-            failures = 0 if progress() > farthest else failures + 1
-            farthest = max(farthest, progress())
+            failures += 1
+            # A connection that breaks every few GB still finishes a large file.
+            if progress() > farthest:
+                failures = 0
+                farthest = progress()
             if failures >= options.attempts or failure.pause > _LONGEST_PAUSE:
                 fault = f"{url} cannot be fetched: {failure}, at the last of {failures} attempts in a row."
                 if failure.answered:
                     raise EaseError(f"{fault} The bytes received so far are kept; try again later.") from failure
                 host = urlsplit(url).netloc
                 raise Unreachable(f"{fault} Is this machine on the network, and {host} right?") from failure
-            # Retry-After if given, else exponential back-off with ±25 % jitter
+            # Exponential back-off, with ±25 % jitter so that parallel downloads do not return at once; Retry-After may
+            # ask for longer.
             jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
             backoff = options.first_pause * 2 ** max(0, failures - 1) * jitter
             pause = max(failure.pause, min(_LONGEST_PAUSE, backoff))
@@ -184,16 +198,18 @@ class Client:
 
 
 def _check_answer(url: str, response: requests.Response, accepted: Sequence[int]) -> None:
-    secure = [answer.url.startswith("https:") for answer in (*response.history, response)]
-    if any(before and not after for before, after in pairwise(secure)):
+    is_https = [answer.url.startswith("https:") for answer in (*response.history, response)]
+    if any(before and not after for before, after in pairwise(is_https)):
         raise EaseError(
             f"{url} is redirected from HTTPS to {response.url}, which anyone on the way can change: refused. Use "
             "another mirror."
         )
-    status, answer, pause = response.status_code, f"{response.status_code} {response.reason}".strip(), 0.0
+    status = response.status_code
     if status in accepted:
         return
+    answer = f"{status} {response.reason}".strip()
     if status in _TRANSIENT:
+        pause = 0.0
         # A number of seconds, or a date; either may be out of range.
         with suppress(KeyError, InvalidHeader, ValueError, OverflowError):
             pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
@@ -203,12 +219,17 @@ def _check_answer(url: str, response: requests.Response, accepted: Sequence[int]
         raise NotFound(
             f"{url} does not exist: the server answers {answer}. Check the address, the date and the mirror."
         )
-    advice = " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
-    raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice if status in (401, 403) else ''}")
+    advice = ""
+    if status in (401, 403):
+        advice = " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
+    raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice}")
 
 
 def _whole_number(value: str | None) -> int | None:
-    return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 19 else None
+    """Return a header's size in bytes; None for anything but digits, or too many for a 64-bit number."""
+    if value and value.isascii() and value.isdecimal() and len(value) < 19:
+        return int(value)
+    return None
 
 
 def _read(response: requests.Response, size: int, *, decoded: bool = False) -> bytes:
@@ -221,7 +242,8 @@ def _read(response: requests.Response, size: int, *, decoded: bool = False) -> b
 
 def _describe(error: BaseException) -> str:
     """Return the type and the innermost reason of a library's error."""
-    reason = error.args[0] if error.args else error
+    # requests wraps urllib3's error, which wraps the cause as its `reason`.
+    reason = next(iter(error.args), error)
     return f"{type(error).__name__} ({getattr(reason, 'reason', None) or reason})"
 
 
@@ -253,7 +275,9 @@ class RemoteFile:
         """
         if not self.path.is_file():
             return False
-        return self.path.stat().st_size == self.size if self.size is not None else not self.fault(self.path)
+        if self.size is not None:
+            return self.path.stat().st_size == self.size
+        return not self.fault(self.path)
 
     def fault(self, path: Path) -> str:
         """Return how a file differs in size or strongest checksum; empty if it does not."""
@@ -264,9 +288,11 @@ class RemoteFile:
         if algorithm is None:
             return ""
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, algorithm).hexdigest()
+            actual = hashlib.file_digest(file, algorithm).hexdigest()
         expected = self.checksums[algorithm].lower()
-        return "" if found == expected else f"has the {algorithm} {found}, but should have {expected}"
+        if actual == expected:
+            return ""
+        return f"has the {algorithm} {actual}, but should have {expected}"
 
 
 def download(file: RemoteFile, client: Client) -> bool:
@@ -288,12 +314,14 @@ def download(file: RemoteFile, client: Client) -> bool:
             if not try_lock(handle):
                 raise EaseError(f"Another process is fetching {file.path}: wait for it, or stop it.")
             try:
-                if file.is_present():  # another process has just finished it
+                # Another process may have finished it between the first check and the lock.
+                if file.is_present():
                     return False
                 _receive(file, client, handle)
                 flush_to_disk(file.partial)
                 os.replace(file.partial, file.path)
             finally:
+                # An empty partial file has nothing to resume.
                 if not _size_of(file.partial):
                     file.partial.unlink(missing_ok=True)
                     file.validator_file.unlink(missing_ok=True)
@@ -301,13 +329,15 @@ def download(file: RemoteFile, client: Client) -> bool:
 
 
 def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
-    for last in (False, True):
+    for attempt in (1, 2):
         client.retry(file.url, lambda: _request_rest(file, client, handle), lambda: _received(handle))
         handle.flush()
-        if not (fault := file.fault(file.partial)):
+        fault = file.fault(file.partial)
+        if not fault:
             return
+        # Which byte is wrong is unknown, so nothing of the partial file can be kept.
         handle.truncate(0)
-        if last:
+        if attempt == 2:
             raise EaseError(
                 f"{file.url} is wrong, twice: what the server sends {fault}. It was not kept; try again later, or "
                 "choose another mirror."
@@ -316,7 +346,9 @@ def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
 
 
 def _size_of(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    if not path.exists():
+        return 0
+    return path.stat().st_size
 
 
 def _received(handle: BinaryIO) -> int:
@@ -325,22 +357,23 @@ def _received(handle: BinaryIO) -> int:
 
 def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
     """Request the missing bytes and append them, up to a chunk too many, which shows that the body is wrong."""
-    size, note, headers = _received(handle), read_json(file.validator_file) or {}, {}
-    # The validator of a partial file from another address says nothing.
-    validator = note["validator"] if note.get("url") == file.url else None
-    if size and (validator or file.checksums):  # either can show that the server's file is unchanged
-        headers = {"Range": f"bytes={size}-", **({"If-Range": validator} if validator else {})}
-    with client.get(file.url, headers) as response:
-        if response.status_code == 416:  # there are no more bytes
+    with client.get(file.url, _range_headers(file, _received(handle))) as response:
+        if response.status_code == 416:
+            # The partial file is complete, or too long, which its size or checksum shows.
             return
         total = _begin(file, response, handle)
         if total is not None:
             check_free_space(file.path.parent, total - _received(handle))
-        expected = file.size if file.size is not None else total
-        most = _MAX_UNANNOUNCED_BYTES if expected is None else expected
+        expected = file.size
+        if expected is None:
+            expected = total
+        most = expected
+        if most is None:
+            most = _MAX_UNANNOUNCED_BYTES
         with tqdm(total=total, initial=_received(handle), desc=file.path.name, **_PROGRESS) as bar:
             while _received(handle) <= most and (chunk := _read(response, _CHUNK_BYTES)):
                 handle.write(chunk)
+                # A kill then loses at most this chunk.
                 handle.flush()
                 bar.update(len(chunk))
                 if client.stop.is_set():
@@ -355,24 +388,46 @@ def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
         raise TransientError(f"the connection broke after {_received(handle)} of {expected} bytes")
 
 
+def _range_headers(file: RemoteFile, size: int) -> dict[str, str]:
+    """Return the headers that request the bytes after a partial file's; none if it has to be fetched anew."""
+    note = read_json(file.validator_file) or {}
+    validator = None
+    if note.get("url") == file.url:
+        # The validator of a partial file from another address says nothing.
+        validator = note["validator"]
+    # Without a validator or a checksum, nothing would show that the server's file has changed since.
+    if not size or not (validator or file.checksums):
+        return {}
+    headers = {"Range": f"bytes={size}-"}
+    if validator:
+        # The server sends the complete file if it has changed.
+        headers["If-Range"] = validator
+    return headers
+
+
 def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> int | None:
     """Prepare for the response's body, and return the size of the complete file if the server states it."""
     if response.status_code == 206:
+        # `bytes FIRST-LAST/TOTAL`
         span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
-        if span.partition("-")[0] != str(_received(handle)):
+        first = span.partition("-")[0]
+        if first != str(_received(handle)):
             handle.truncate(0)
             raise TransientError("the server cannot resume there")
         return _whole_number(total)
-    page = response.headers.get("Content-Type", "").startswith("text/html")
-    if page and not file.checksums and file.path.suffix not in (".html", ".htm"):
+    # Login and licence pages are answers with the status 200.
+    is_page = response.headers.get("Content-Type", "").startswith("text/html")
+    if is_page and not file.checksums and file.path.suffix not in (".html", ".htm"):
         raise EaseError(
             f"{file.url} cannot be fetched: the server answers with a web page instead. Open the address in a "
             "browser: it may ask for a login or a licence."
         )
+    # The complete file follows, from its first byte.
     handle.truncate(0)
-    tag = response.headers.get("ETag", "")
+    validator = response.headers.get("ETag", "")
     # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
-    validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
+    if not validator or validator.startswith("W/"):
+        validator = response.headers.get("Last-Modified")
     write_text_atomically(file.validator_file, json.dumps({"url": file.url, "validator": validator}))
     return _whole_number(response.headers.get("Content-Length"))
 
@@ -386,7 +441,8 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
     if missing:
         needed = (max(0, (file.size or 0) - _size_of(file.partial)) for file in missing)
         check_free_space(missing[0].path.parent, sum(needed))
-    fetched, faults = 0, dict[str, None]()
+    fetched = 0
+    faults = dict[str, None]()
     with ThreadPoolExecutor(client.options.connections) as pool:
         futures = [pool.submit(download, file, client) for file in files]
         try:
@@ -396,10 +452,13 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
                 except EaseError as error:
                     faults[str(error)] = None
         except BaseException:
+            # Ctrl-C reaches this thread alone: tell the others, which would finish their files first.
             client.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     if faults:
-        more = f" ({len(faults) - 3} more errors like these.)" if len(faults) > 3 else ""
-        raise EaseError(" ".join([*faults][:3]) + more)
+        message = " ".join([*faults][:3])
+        if len(faults) > 3:
+            message += f" ({len(faults) - 3} more errors like these.)"
+        raise EaseError(message)
     return fetched

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from ease.errors import EaseError
 
 GLOBALS = "conf/base/globals.yml"
+# Errors of the disk, whichever file they name, and errors that depend on the path.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _PATH_ERRORS = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}
 
@@ -30,6 +31,7 @@ def read_data_file(package: str, name: str) -> Any:
 
 def read_yaml(content: bytes) -> Any:
     """Return YAML's values, by libyaml where PyYAML has it."""
+    # PyYAML's loader in Python is several times slower, and every start reads YAML.
     return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
@@ -47,7 +49,9 @@ def read_globals(project: Path) -> dict[str, Any]:
 
 def make_or(goal: str, command: str, project: Path = Path()) -> str:
     """Return `make GOAL` for a checkout, or its command for a project without a Makefile."""
-    return f"make {goal}" if (project / "Makefile").is_file() else command
+    if (project / "Makefile").is_file():
+        return f"make {goal}"
+    return command
 
 
 def read_json(file: Path) -> Any:
@@ -63,9 +67,10 @@ def hash_contents(path: Path) -> str:
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+    # Sorted, since file systems list a folder in different orders.
     inside = sorted(file for file in path.rglob("*") if file.is_file())
-    listed = [f"{file.relative_to(path).as_posix()} {hash_contents(file)}" for file in inside]
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
+    lines = [f"{file.relative_to(path).as_posix()} {hash_contents(file)}" for file in inside]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 @contextmanager
@@ -86,11 +91,16 @@ def report_write_errors(place: Path) -> Iterator[None]:
 def _fault_of_writing(error: Exception, place: Path) -> str | None:
     """Return the message of an error of the disk, or one that names the place, a folder above, or a file beside it."""
     if isinstance(error, OSError) and error.errno is not None:
-        above = error.filename is not None and place.is_relative_to(error.filename)
-        named = error.errno in _PATH_ERRORS and (above or str(place.parent) in str(error))
-        return error.strerror if named or error.errno in _DISK_ERRORS else None
+        names_folder_above = error.filename is not None and place.is_relative_to(error.filename)
+        names_place = names_folder_above or str(place.parent) in str(error)
+        if error.errno in _DISK_ERRORS or (error.errno in _PATH_ERRORS and names_place):
+            return error.strerror
+        return None
     if isinstance(error, SafetensorError):
-        return str(error) if "while serializing" in str(error) else None
+        # Its other errors are of reading a broken file.
+        if "while serializing" in str(error):
+            return str(error)
+        return None
     # `shutil.copytree` joins the errors of its files; the library tokenizers raises a plain exception.
     if isinstance(error, shutil.Error) or type(error) is Exception:
         return next((words for words in map(os.strerror, sorted(_DISK_ERRORS)) if words in str(error)), None)
@@ -100,9 +110,13 @@ def _fault_of_writing(error: Exception, place: Path) -> str | None:
 def check_writable(folder: Path) -> None:
     """Check that a folder can be created or written to, without creating it."""
     existing = _innermost_existing(folder)
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        fault = os.strerror(errno.EACCES if existing.is_dir() else errno.ENOTDIR)
-        raise EaseError(f"Cannot write to {existing} ({fault}): choose a folder that you may write to.")
+    if not existing.is_dir():
+        code = errno.ENOTDIR
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        code = errno.EACCES
+    else:
+        return
+    raise EaseError(f"Cannot write to {existing} ({os.strerror(code)}): choose a folder that you may write to.")
 
 
 def check_free_space(folder: Path, needed: int) -> None:

@@ -25,7 +25,8 @@ def require_token(repository: str) -> str:
 
     if is_offline_mode():
         raise EaseError(f"HF_HUB_OFFLINE is set: unset it to push {repository}.")
-    token = get_token()  # of HF_TOKEN, or stored by `hf auth login`
+    # From HF_TOKEN, or stored by `hf auth login`.
+    token = get_token()
     if token is None:
         raise EaseError(
             f"There is no token to push {repository}: set HF_TOKEN to one that may write, or run `hf auth login`."
@@ -73,10 +74,14 @@ def push_folder(
     except HFValidationError as error:
         raise EaseError(f"{repository!r} is not a name on the hub: write OWNER/NAME.") from error
     except HfHubHTTPError as error:
-        status, said = error.response.status_code, " ".join((error.server_message or "").split())
+        status = error.response.status_code
+        answer = f"HTTP status {status}"
+        # The hub's own message may have several lines, or none.
+        message = " ".join((error.server_message or "").split())
+        if message:
+            answer += f" ({message})"
         raise EaseError(
-            f"The hub at {api.endpoint} refused {repository} with HTTP status {status}{f' ({said})' if said else ''}: "
-            f"{_ADVICE.get(status, LATER)}"
+            f"The hub at {api.endpoint} refused {repository} with {answer}: {_ADVICE.get(status, LATER)}"
         ) from error
     except (HTTPError, OSError) as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]

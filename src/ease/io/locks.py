@@ -42,8 +42,13 @@ class FolderLock(NamedTuple):
 
 def try_lock(file: IO[bytes] | int, *, shared: bool = False, wait: bool = False, without_locks: bool = True) -> bool:
     """Lock an open file, and return whether no other holder prevents it; `without_locks` if nothing can be locked."""
+    operation = fcntl.LOCK_EX
+    if shared:
+        operation = fcntl.LOCK_SH
+    if not wait:
+        operation |= fcntl.LOCK_NB
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, operation)
     except BlockingIOError:
         return False
     except OSError as error:
@@ -57,6 +62,7 @@ def try_lock(file: IO[bytes] | int, *, shared: bool = False, wait: bool = False,
     return True
 
 
+# Every lock of a run meets the same file system.
 _log_once = cache(logger.warning)
 
 
@@ -111,6 +117,7 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
     with report_write_errors(folder):
         lock = _acquire(folder)
     if lock is None:
+        # The holder removes its lock file with the folder.
         holder = "which is just ending"
         with suppress(FileNotFoundError):
             holder = (folder / LOCK_FILE).read_text(encoding="utf-8")
@@ -138,11 +145,13 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     """
     with report_write_errors(parent):
         lock = None
-        while lock is None:  # another run may take the new folder for an abandoned one before it is locked
+        # Another run may take the new folder for an abandoned one before it is locked.
+        while lock is None:
             lock = _acquire(parent / f"{name}{_SCRATCH}{_MACHINE}-{uuid.uuid4().hex[:12]}")
     try:
         yield lock.folder
     finally:
+        # Removed while it is locked: another run that found it unlocked would remove it, too.
         shutil.rmtree(lock.folder, ignore_errors=True)
         os.close(lock.descriptor)
 
@@ -158,8 +167,11 @@ def remove_abandoned_scratch(parent: Path) -> None:
     """Remove the scratch folders of this machine that no process holds; other machines' locks may not be shown here."""
     for folder in parent.glob(f"*{_SCRATCH}{_MACHINE}-*"):
         if "-" in folder.name.rpartition(f"{_SCRATCH}{_MACHINE}-")[2]:
-            continue  # of a machine whose name only begins alike
-        with suppress(OSError):  # another run has just removed it, or another user owns it
+            # It belongs to a machine whose name only begins alike.
+            continue
+        # OSError: another run has just removed it, or another user owns it.
+        with suppress(OSError):
+            # A file system without locks would show every folder as abandoned.
             if lock := _acquire(folder, without_locks=False):
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock.descriptor)
@@ -176,6 +188,7 @@ def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:
             unless_kept.callback(os.close, descriptor)
             if not try_lock(descriptor, without_locks=without_locks):
                 return None
+            # The lock counts only if the file still has its name: the former holder may have removed it meanwhile.
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)

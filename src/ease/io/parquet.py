@@ -33,15 +33,16 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
         places = []
         for file in files:
             if is_remote(file):
-                reads = _ExactReads(as_remote(file).fs)
-                if reads.protocol not in engine.con.list_filesystems():
-                    engine.register_filesystem(reads)
-                places.append(f"{reads.protocol}://{as_remote(file).path}")
+                store = _ExactReads(as_remote(file).fs)
+                if store.protocol not in engine.con.list_filesystems():
+                    engine.register_filesystem(store)
+                places.append(f"{store.protocol}://{as_remote(file).path}")
             else:
                 places.append(str(file))
         return engine.read_parquet(places)
     from pyspark.sql import SparkSession
 
+    # Ibis reads a single path with Spark; a view has the rows of several.
     name = ibis.util.gen_name("read_parquet")
     SparkSession.builder.getOrCreate().read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
     return engine.table(name)
@@ -68,7 +69,8 @@ class _ExactReads(AbstractFileSystem):
         self.protocol = f"fsspec{store._fs_token[:12]}"
         self._store = store
         # DuckDB asks about ten times per file and query; the files of tables and parts never change.
-        self.info, self.modified = cache(self.info), cache(self.modified)  # type: ignore[method-assign]
+        self.info = cache(self.info)  # type: ignore[method-assign]
+        self.modified = cache(self.modified)  # type: ignore[method-assign]
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -95,12 +97,19 @@ def sample_rows(files: Sequence[Path], rows: int) -> pa.Table:
         rows: Maximum number of rows from each row group.
     """
     batches: list[pa.RecordBatch] = []
+    # `dict.fromkeys`: of few files or groups, the first, middle and last one may be the same.
     for file in dict.fromkeys((files[0], files[len(files) // 2], files[-1])):
         with report_store_errors(file):
-            place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
+            place: Any = file
+            store = None
+            if is_remote(file):
+                place = as_remote(file).path
+                store = as_remote(file).fs
             with pq.ParquetFile(place, filesystem=store) as opened:
                 groups = opened.num_row_groups
-                for group in {0: None, groups // 2: None, groups - 1: None} if groups else ():
-                    batches.extend(islice(opened.iter_batches(rows, row_groups=[group]), 1))
+                # A file without rows has no group.
+                if groups:
+                    for group in dict.fromkeys((0, groups // 2, groups - 1)):
+                        batches.extend(islice(opened.iter_batches(rows, row_groups=[group]), 1))
                 schema = opened.schema_arrow
     return pa.Table.from_batches(batches, schema=schema)

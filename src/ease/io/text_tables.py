@@ -31,8 +31,12 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as file:
             start = file.peek(3)
-            is_bzip2, is_gzip = start.startswith(b"BZh"), start.startswith(b"\x1f\x8b")
-            with bz2.open(file) if is_bzip2 else gzip.open(file) if is_gzip else file as unpacked:
+            unpacked: Any = file
+            if start.startswith(b"BZh"):
+                unpacked = bz2.open(file)
+            elif start.startswith(b"\x1f\x8b"):
+                unpacked = gzip.open(file)
+            with unpacked:
                 yield cast(IO[bytes], unpacked)
     except (EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.strerror:
@@ -62,8 +66,10 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
     """
     with open_decompressed(path) as file:
         for number, line in bounded_lines(file, path):
-            content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            content = content.removesuffix(b"\n").removesuffix(b"\r")
+            content = line.removesuffix(b"\n").removesuffix(b"\r")
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
+            # Every byte is a character of Latin-1, so a binary file would pass as text.
             if latin1 and b"\0" in content:
                 raise EaseError(f"{path}, line {number}: contains zero bytes, so it is not text; fetch the file again.")
             try:
@@ -83,6 +89,7 @@ def read_parallel_lines(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str,
 
     Raises EaseError if one file has fewer lines than another.
     """
+    # Stands for the missing lines of a file that ends first.
     ended: Any = (0, None)
     for number, lines in enumerate(zip_longest(*map(read_lines, paths), fillvalue=ended), start=1):
         if ended in lines:
@@ -107,8 +114,14 @@ def read_rows(
         EaseError: As `read_lines`, or if quotation marks are wrong.
     """
     if not quoted:
-        yield from ((number, line.split(delimiter) if line else []) for number, line in read_lines(path))
+        for number, line in read_lines(path):
+            fields = []
+            # `"".split` returns one empty field.
+            if line:
+                fields = line.split(delimiter)
+            yield number, fields
         return
+    # A mark that is never closed would make one field of the rest of the file.
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), delimiter=delimiter, strict=strict)
     try:
@@ -136,7 +149,7 @@ def read_records(
     rows = ((number, fields) for number, fields in stripped if any(fields))
     _, header = next(rows, (0, list(columns)))
     find_columns(path, columns, header)
-    place = ""
+    place = ""  # stays empty if there is no row
     for number, fields in rows:
         place = f"{path}, line {number}"
         _check_width(place, fields, header)
