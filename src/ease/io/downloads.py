@@ -424,7 +424,7 @@ def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> i
         )
     # The complete file follows, from its first byte.
     handle.truncate(0)
-    validator = response.headers.get("ETag", "")
+    validator = response.headers.get("ETag")
     # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
     if not validator or validator.startswith("W/"):
         validator = response.headers.get("Last-Modified")

@@ -153,12 +153,16 @@ class MinedPairs(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Mined pairs of a query and a target, (pairs,) each, best first; each row occurs once."""
+    """Mined pairs of a query and a target, (pairs,) each."""
 
     queries: RowNumbers
     targets: RowNumbers
     scores: Scores
     cosines: Scores
+
+    def at(self, places: RowNumbers) -> Matches:
+        """Return the pairs at some places, in their order."""
+        return Matches(self.queries[places], self.targets[places], self.scores[places], self.cosines[places])
 
 
 def margin_scores(forward: Neighbours, backward: Neighbours) -> Scores:
@@ -180,18 +184,23 @@ def margin_scores(forward: Neighbours, backward: Neighbours) -> Scores:
 def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) -> Matches:
     """Match queries and targets one to one: repeatedly the pair with the best margin whose two rows are free.
 
-    Negative row numbers are missing neighbours; `least` is the lowest margin of a match.
+    Matches are ordered by margin, the best first. Negative row numbers are missing neighbours; `least` is the lowest
+    margin of a match.
     """
-    forward_pairs = _pairs_above(forward, backward, least)
-    # In `backward`, the owners of the rows are the targets.
-    targets, queries, scores, cosines = _pairs_above(backward, forward, least)
-    backward_pairs = Matches(queries, targets, scores, cosines)
-    both = Matches(*(np.concatenate(columns) for columns in zip(forward_pairs, backward_pairs, strict=True)))
+    from_queries = _pairs_above(forward, backward, least)
+    # The pairs of each target, as the query of its own search.
+    from_targets = _pairs_above(backward, forward, least)
+    pairs = Matches(
+        np.concatenate([from_queries.queries, from_targets.targets]),
+        np.concatenate([from_queries.targets, from_targets.queries]),
+        np.concatenate([from_queries.scores, from_targets.scores]),
+        np.concatenate([from_queries.cosines, from_targets.cosines]),
+    )
     # Equal margins are ordered by row numbers, so that matches do not depend on the order of the search.
-    order = np.lexsort((both.targets, both.queries, -both.scores))
-    candidates = Matches(*(column[order] for column in both))
+    candidates = pairs.at(np.lexsort((pairs.targets, pairs.queries, -pairs.scores)))
 
-    free = np.arange(len(order))  # places of the pairs whose rows are both unmatched
+    # Places of the pairs whose rows are both unmatched.
+    free = np.arange(len(candidates.queries))
     rounds: list[RowNumbers] = [free[:0]]
     while len(free):
         # Match all pairs at once that are the best of both of their rows: no other pair can take these rows.
@@ -202,8 +211,7 @@ def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) ->
         mutual = np.intersect1d(best_of_queries, best_of_targets)
         rounds.append(free[mutual])
         free = free[~(np.isin(queries, queries[mutual]) | np.isin(targets, targets[mutual]))]
-    matched = np.sort(np.concatenate(rounds))
-    return Matches(*(column[matched] for column in candidates))
+    return candidates.at(np.sort(np.concatenate(rounds)))
 
 
 def _pairs_above(near: Neighbours, reverse: Neighbours, least: float) -> Matches:
@@ -211,7 +219,7 @@ def _pairs_above(near: Neighbours, reverse: Neighbours, least: float) -> Matches
     owners = np.broadcast_to(np.arange(len(near.rows))[:, None], near.rows.shape)
     margins = margin_scores(near, reverse)
     is_candidate = (near.rows >= 0) & (margins >= least)
-    return Matches(*(values[is_candidate] for values in (owners, near.rows, margins, near.cosines)))
+    return Matches(owners[is_candidate], near.rows[is_candidate], margins[is_candidate], near.cosines[is_candidate])
 
 
 def best_pairs(scores: Scores, rows: RowNumbers, gold: RowNumbers) -> MinedPairs:
