@@ -96,6 +96,20 @@ def test_inputs_of_the_newest_version_are_kept(data: Data) -> None:
         assert sorted(folder.name for folder in (data.folder / path).iterdir()) == [TIMES[0], TIMES[2]]
 
 
+def test_a_promoted_encoder_is_kept_with_its_history_and_inputs(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+        data.version("m.ease.encoder", "06_models/m/ease/encoder", time, pairs=time)
+        data.version("m.ease.history", "06_models/m/ease/history.json", time)
+        data.version("m.simcse.encoder", "06_models/m/simcse/encoder", time)
+    (data.folder / "06_models/m/ease/latest").symlink_to(f"encoder/{TIMES[0]}/encoder")
+    (data.folder / "06_models/m/simcse/latest").symlink_to("encoder/gone/encoder")
+    data.prune("--delete")
+    for path in ("03_primary/pairs.parquet", "06_models/m/ease/encoder", "06_models/m/ease/history.json"):
+        assert sorted(folder.name for folder in (data.folder / path).iterdir()) == [TIMES[0], TIMES[2]]
+    assert [folder.name for folder in (data.folder / "06_models/m/simcse/encoder").iterdir()] == [TIMES[2]]
+
+
 def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinished(data: Data) -> None:
     used, superseded, unfinished = (data.part(f"en/{name}", "rows" * number) for number, name in enumerate("abc"))
     data.sentences(TIMES[0], superseded)

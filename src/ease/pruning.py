@@ -9,6 +9,7 @@ import stat
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -75,8 +76,11 @@ def _unused_caches(outputs: Path, old: set[Path]) -> Iterator[tuple[Path, str]]:
 
 def _sort_versions(places: Iterable[Path], keep: int) -> tuple[set[Path], set[Path]]:
     """Return the newest versions of each dataset with all that they were made from, and all other versions."""
-    folders = (Path(place, name) for top in places for place, names, _ in os.walk(top) for name in names)
-    versions = {folder for folder in folders if _VERSION.fullmatch(folder.name)}
+    entries = {Path(place, name) for top in places for place, *names in os.walk(top) for name in chain(*names)}
+    links = {entry for entry in entries if entry.is_symlink()}
+    versions = {entry for entry in entries - links if _VERSION.fullmatch(entry.name) and entry.is_dir()}
+    targets = [link.resolve() for link in links if link.exists()]
+    promoted = {(target.parents[2], target.parent.name) for target in targets if len(target.parents) > 2}
     datasets: dict[Path, list[Path]] = defaultdict(list)
     for version in sorted(versions):
         if (version / version.parent.name).exists():
@@ -84,6 +88,8 @@ def _sort_versions(places: Iterable[Path], keep: int) -> tuple[set[Path], set[Pa
     provenance = {version: provenance_of(version) for dataset in datasets.values() for version in dataset}
     by_name = {(record.get("dataset"), version.name): version for version, record in provenance.items()}
     waiting = [version for dataset in datasets.values() for version in dataset[-keep:]]
+    # `latest` of an encoder may link to an older version, which was promoted; its history has the same version.
+    waiting += [version for version in provenance if (version.parents[1].resolve(), version.name) in promoted]
     current: set[Path] = set()
     while waiting:
         version = waiting.pop()

@@ -22,7 +22,7 @@ from ease.reporting.report import (
     render_html,
     render_markdown,
 )
-from tests.reporting.made import all_rows, baseline, options, own, published
+from tests.reporting.made import all_rows, baseline, options, own, published, sts17
 
 
 def report(rows: list[dict[str, Any]] | None = None) -> ScoreReport:
@@ -100,6 +100,31 @@ def test_the_comparison_marks_the_best() -> None:
     assert page.xpath("//thead//th/text()") == ["Subset", "Untrained", "EASE+"]
     assert page.xpath("//td//text()") == ["1.0", "1.0", "2.0", "9.0", "–", "80.0"]
     assert page.xpath("//td/strong/text()") == ["1.0", "1.0", "9.0", "80.0"]
+
+
+def test_parameters_that_differ_are_named_for_each_setting() -> None:
+    trial = {"training.max_steps": 6, "training.batch_size": 64, "options.temperature": 0.05, "training.seed": None}
+    rows = [
+        *sts17(parameters=trial),
+        *sts17(method="simcse", model="1", parameters={**trial, "training.max_steps": 900, "options.temperature": 0.1}),
+        *sts17(method="dueam", model="1"),
+        *sts17(method="untrained", model="1", parameters={}),
+        *sts17(method="ease", setting="monolingual", model="1", parameters={"training.max_steps": 5}),
+    ]
+    made = build_report(published(), options(), own(rows), {("multilingual", "ease"): "2027"})
+    (table,) = made.differences.values()
+    assert table.to_dict("records") == [
+        {"Parameter": "options.temperature", "EASE": "0.05", "SimCSE": "0.1", "DuEAM": "not recorded"},
+        {"Parameter": "training.max_steps", "EASE": "6", "SimCSE": "900", "DuEAM": "not recorded"},
+    ]
+    for text in (render_markdown(made), html.document_fromstring(render_html(made)).text_content()):
+        assert "Parameters that differ between the models of multilingual" in text
+        assert "training.max_steps" in text
+        assert "`latest` is 2027, not scored" in text
+    scores = pd.DataFrame([("sts17", "en-en", "spearman", 1.0)], columns=["task", "subset", "metric", "ease"])
+    figures = {"Curves": plot_roc_curves(pd.DataFrame())}
+    page = html.document_fromstring(render_comparison(scores, figures, "s", table))
+    assert "options.temperature" in page.text_content()
 
 
 def test_names_are_escaped() -> None:

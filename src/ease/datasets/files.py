@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -21,6 +22,9 @@ from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.atomic import atomic_path, flush_to_disk
 from ease.io.files import read_json
+from ease.io.versions import linked_version
+
+logger = logging.getLogger(__name__)
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
@@ -31,16 +35,18 @@ class AtomicSave:
 
     A version is found by its final name, so a run that is killed during a save leaves no broken version. A saved
     version stays pinned: the run does not read an overlapping run's newer version. With `missing_ok`, a dataset without
-    any version loads as an empty value.
+    any version loads as an empty value. With `follows`, a symbolic link to a version of another dataset, the version of
+    the same name is loaded by default, if there is one: a training's history belongs to its encoder.
     """
 
     _version: Version | None
     _aside = Path()
     """Where Kedro's datasets write a version that is not complete yet"""
 
-    def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
+    def __init__(self, *, missing_ok: bool = False, follows: str | None = None, **options: Any) -> None:
         """Accept the options of Kedro's dataset."""
         super().__init__(**options)
+        self._follows = follows
         self.may_be_missing = missing_ok
         """Whether the dataset loads without any version"""
 
@@ -50,6 +56,13 @@ class AtomicSave:
         if self._version is None:
             return None
         return self._version.load
+
+    def _fetch_latest_load_version(self) -> str:
+        if self._follows and Path(self._follows).is_symlink():
+            version = Path(self._follows).resolve().parent.name
+            if Path(self._get_versioned_path(version)).exists():  # type: ignore[attr-defined]
+                return version
+        return super()._fetch_latest_load_version()  # type: ignore[misc]
 
     def _path_to_load(self) -> Path | None:
         """Return the path of the version to load; None if there is none and `missing_ok` is set."""
@@ -163,8 +176,9 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
     """A versioned file or folder, such as a saved model: saving moves a path, loading returns the version's path.
 
     The empty path makes no version: there is nothing to save. With `missing_ok`, a dataset without any version loads as
-    None. With `link`, a symbolic link at that path points to the newest saved version, unless its run withholds it; it
-    is outside the folder of versions, where Kedro does not take it for one.
+    None. With `link`, a symbolic link at that path points to the version saved last, unless its run withholds it, or to
+    the version that was promoted since. The link's version is loaded by default, so that runs, search and users have
+    the same one. The link is outside the folder of versions, where Kedro does not take it for one.
     """
 
     def __init__(
@@ -200,18 +214,35 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
         with self._saving() as aside:
             flush_to_disk(data)  # first, so that the move and the rename take one moment
             shutil.move(data, aside)
-        if self.link is not None:
-            self._update_link(self.link)
+        record = read_json(self._at(self._get_load_path()) / RUN_FILE) or {}
+        if not record.get("withheld"):
+            self.promote()
 
-    def _update_link(self, link: Path) -> None:
-        """Point the link to the saved version, unless its run withholds the version."""
-        version = self._at(self._get_load_path())
-        record = read_json(version / RUN_FILE) or {}
-        if record.get("withheld"):
+    def promote(self) -> None:
+        """Point the link to the version that is loaded, even if the run that saved it withheld the version."""
+        if self.link is None:
             return
-        with suppress(OSError, EaseError), atomic_path(link, flush=False) as new_link:  # not all systems have links
-            # A relative link stays right in a moved project.
-            new_link.symlink_to(os.path.relpath(version, link.parent))
+        version = self._at(self._get_load_path())
+        try:
+            with atomic_path(self.link, flush=False) as new_link:
+                # A relative link stays right in a moved project.
+                new_link.symlink_to(os.path.relpath(version, self.link.parent))
+        except (OSError, EaseError) as error:
+            # Not all systems have links. An older link would lead to another version than the one just saved.
+            if self.link.is_symlink():
+                logger.warning("%s still links to an earlier version than %s: %s", self.link, version, error)
+
+    def linked_version(self) -> str | None:
+        """Return the name of the version to which the link leads; None without such a link."""
+        version = None
+        if self.link is not None:
+            version = linked_version(Path(self._filepath), self.link)
+        if version is None:
+            return None
+        return version.parent.name
+
+    def _fetch_latest_load_version(self) -> str:
+        return self.linked_version() or super()._fetch_latest_load_version()
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

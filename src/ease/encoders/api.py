@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ease.encoders.saved import MODELS, saved_encoders, trained_methods
+from ease.encoders.saved import MODELS, current_encoder, trained_methods
 from ease.errors import EaseError
 from ease.io.files import GLOBALS, read_globals, read_json
 from ease.names import suggest
@@ -18,7 +18,7 @@ PUBLISHED = Path(__file__).with_name("published.json")
 
 
 def load(setting: str = "multilingual", method: str = "ease", project: str | Path = ".") -> SentenceTransformer:
-    """Load the newest encoder that a project has trained, or a published one from the Hugging Face hub.
+    """Load an encoder that a project has trained (`latest`), or a published one from the Hugging Face hub.
 
     Args:
         setting: Name of the setting, such as `multilingual` or `monolingual`; or of a published model
@@ -42,8 +42,8 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
     if (Path(project) / GLOBALS).is_file():
         data_folder = str(read_globals(Path(project)).get("data", data_folder))
     models = Path(project) / data_folder / MODELS
-    if versions := saved_encoders(models, setting, method):
-        return load_encoder(str(versions[-1]))
+    if encoder := current_encoder(models, setting, method):
+        return load_encoder(str(encoder))
     names = ["/".join(parts) for parts in trained_methods(models)] + list(published)
     hint = "train one, or give the `project` that did."
     if names:

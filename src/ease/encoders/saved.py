@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ease.io.atomic import write_text_atomically
 from ease.io.locks import writing
-from ease.io.versions import saved_versions
+from ease.io.versions import linked_version, saved_versions
 
 MODELS = "06_models"
 """Folder, in a data folder, of the encoders: `<setting>/<method>/encoder`"""
@@ -21,12 +21,22 @@ HUB = "hub:"
 RUN_FILE = "training/mlflow_run.json"
 """File, in an encoder's folder, that records what the encoder was trained from and by which MLflow run"""
 
+LATEST = "latest"
+"""Symbolic link, beside the versions' folder, to the encoder's current version (the catalog's `link`)"""
+
 _ENCODER = "encoder"
 
 
-def saved_encoders(models: Path, setting: str, method: str) -> list[Path]:
-    """Return the folders of an encoder's versions, the oldest first."""
-    return saved_versions(models / setting / method / _ENCODER)
+def current_encoder(models: Path, setting: str, method: str) -> Path | None:
+    """Return the encoder's version to which `latest` links, else the newest; None if there is none.
+
+    Kedro loads the same version (`PathDataset`).
+    """
+    dataset = models / setting / method / _ENCODER
+    linked = linked_version(dataset, dataset.parent / LATEST)
+    if linked is None:
+        return next(reversed(saved_versions(dataset)), None)
+    return linked
 
 
 def trained_methods(models: Path) -> list[tuple[str, str]]:

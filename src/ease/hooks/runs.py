@@ -83,7 +83,8 @@ class Guard:
             needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
             pipeline = Pipeline(needed)
         free, typed = round(self._globals["free_disk_gb"] * 1e9), dotted(run_params["runtime_params"] or {})
-        faults = find_faults(pipeline, catalog, Path(data), free, typed)
+        faults = find_newer_versions(pipeline, catalog)
+        faults += find_faults(pipeline, catalog, Path(data), free, typed)
         if len(faults) > 1:
             listed = "".join(f"\n- {fault}" for fault in faults)
             raise EaseError(f"{len(faults)} faults, found before anything was run:{listed}")
@@ -99,6 +100,28 @@ class Guard:
     def on_pipeline_error(self) -> None:
         """Release the work folders of a failed run."""
         release_work()
+
+
+def find_newer_versions(pipeline: Pipeline, catalog: DataCatalog) -> list[str]:
+    """Return a fault if outputs of a run have versions with a later time than the run's.
+
+    The newest name counts as the newest version, so later runs would ignore this run's output.
+    """
+    newer = []
+    for name in sorted(pipeline.all_outputs()):
+        dataset: Any = catalog.get(name)
+        # Listing the versions of a remote store takes too long.
+        if isinstance(dataset, AbstractVersionedDataset) and getattr(dataset, "_protocol", "file") == "file":
+            run_version = dataset.resolve_save_version()
+            if run_version and (versions := dataset.list_versions(full_path=False)) and max(versions) > run_version:
+                newer.append((max(versions), name, run_version))
+    if not newer:
+        return []
+    newest, name, run_version = max(newer)
+    return [
+        f"{len(newer)} outputs of this run have versions that are newer than its time, {run_version}, such as {newest} "
+        f"of {name}: later runs would ignore this run's. Set the clock, start the run again, or remove the versions."
+    ]
 
 
 class Provenance:
@@ -160,23 +183,48 @@ class Results:
 
     def __init__(self) -> None:
         self._unscored: dict[str, list[str]] = defaultdict(list)
+        self._load_versions: set[str] = set()
+        self._linked: dict[str, str] = {}
+        self._ran: set[str] = set()
 
     @hook_impl
-    def before_pipeline_run(self) -> None:
-        """Forget the missing scores of an earlier run of this process, such as a notebook's."""
+    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog) -> None:
+        """Remember what the links lead to, and forget an earlier run of this process, such as a notebook's."""
         self._unscored.clear()
+        self._ran.clear()
+        self._load_versions = set(run_params.get("load_versions") or {})
+        self._linked = {}
+        for name in sorted(pipeline.all_outputs()):
+            dataset: Any = catalog.get(name)
+            if name.endswith(".encoder") and (version := dataset.linked_version()):
+                self._linked[name] = version
 
     @hook_impl
-    def after_node_run(self, node: Node, outputs: dict[str, Any]) -> None:
-        """Collect the missing scores of a node by reason."""
+    def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
+        """Collect the missing scores of a node by reason; promote an encoder whose version was named and is scored.
+
+        The report shows the newest scores, so that `latest` is the encoder in the report.
+        """
+        self._ran.add(node.name)
+        if EVALUATE_TAG in node.tags:
+            for name in self._load_versions.intersection(node.inputs):
+                encoder: Any = catalog.get(name)
+                if name.endswith(".encoder") and encoder.link:
+                    encoder.promote()
+                    logger.info("%s links to %s, which is scored", encoder.link, encoder.linked_version())
         for name, rows in outputs.items() if EVALUATE_TAG in node.tags else ():
             for row in (row for row in rows if row["value"] is None):
                 parts = (name.removesuffix(".scores"), row.get("method"), row["task"], row["subset"])
                 self._unscored[row["note"]].append(" ".join(filter(None, parts)))
 
     @hook_impl
-    def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
+    def after_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Log what was made."""
+        if run_params.get("only_missing_outputs"):
+            pipeline = Pipeline([node for node in pipeline.nodes if node.name in self._ran])
+            if not pipeline.nodes:
+                logger.info("Nothing was missing, so nothing was run.")
+                return
         # The linked outputs; importing the datasets' classes here would slow down every command.
         links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
         made = [
@@ -185,6 +233,14 @@ class Results:
             if link is not None and link.exists()
             for path in sorted(link.glob("*.html")) or [link]  # of a folder of web pages, the pages
         ]
+        for name, version in self._linked.items():
+            encoder: Any = catalog.get(name)
+            if encoder.linked_version() != version:
+                namespace = name.removesuffix(".encoder")
+                made.append(
+                    f"\n  {links[name]} was {version} until now; to take it back: `kedro run --pipelines=evaluate "
+                    f"--namespaces={namespace} --load-versions={name}:{version}`"
+                )
         logger.info("Done: %d nodes.%s%s", len(pipeline.nodes), "".join(made), _next_steps(pipeline))
         if self._unscored:
             lines = "\n".join(f"{', '.join(parts)}: {reason}" for reason, parts in self._unscored.items())

@@ -16,6 +16,15 @@ def saved_versions(dataset: Path) -> list[Path]:
     return sorted(dataset.glob(f"*/{dataset.name}"))
 
 
+def linked_version(dataset: Path, link: Path) -> Path | None:
+    """Return the version of a dataset to which a symbolic link leads; None if it leads elsewhere or nowhere."""
+    target = link.resolve()
+    is_version = target.name == dataset.name and target.parent.parent == dataset.resolve()
+    if not link.is_symlink() or not is_version or not target.exists():
+        return None
+    return dataset / target.parent.name / dataset.name
+
+
 def provenance_of(version: Path) -> dict[str, Any]:
     """Return what the version in a folder was made from; empty if not recorded."""
     recorded = read_json(version / SIDECAR)

@@ -318,10 +318,12 @@ def write_origin(
     start: EncoderOptions,
     dimensions: Sequence[int] = (),
     seconds: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the file of a model: its run, if any, what its training started from, and the training's duration.
 
-    `dimensions` are numbers of first dimensions to which its embeddings may be truncated.
+    `dimensions` are numbers of first dimensions to which its embeddings may be truncated. `parameters` are the
+    training's, by dotted names: scores have them, so that compared models can be checked for other differences.
     """
     origin = {
         "run_id": run_id,
@@ -330,6 +332,7 @@ def write_origin(
         "seed": start.seed,
         "dimensions": list(dimensions),
         "seconds": seconds,
+        "parameters": dict(parameters or {}),
     }
     write_text_atomically(encoder / RUN_FILE, json.dumps(origin))
 
@@ -341,6 +344,7 @@ def withhold(encoder: Path) -> None:
 
 
 def origin_of(encoder: Path) -> dict[str, Any]:
-    """Return `base`, `pooling`, `seed` and `dimensions` of an encoder, as far as they are known."""
+    """Return `base`, `pooling`, `seed`, `dimensions` and `parameters` of an encoder, as far as they are known."""
     origin = read_json(encoder / RUN_FILE) or {}
-    return {name: origin[name] for name in ("base", "pooling", "seed", "dimensions") if name in origin}
+    names = ("base", "pooling", "seed", "dimensions", "parameters")
+    return {name: origin[name] for name in names if name in origin}

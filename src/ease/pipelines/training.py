@@ -193,7 +193,10 @@ def train_tracked(
         # A sweep trains many models, and logs none.
         if tracking is not None:
             log_model(result.model, name, tracking)
-    write_origin(result.model, run_id, setting.encoder, recipe.training.matryoshka, result.seconds)
+    parameters = {**flatten_options(recipe), **flatten_options(setting, "setting"), "steps": result.steps}
+    # The place of a cache changes nothing.
+    parameters = {name: value for name, value in parameters.items() if not name.endswith(".cache")}
+    write_origin(result.model, run_id, setting.encoder, recipe.training.matryoshka, result.seconds, parameters)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -25,14 +25,14 @@ ENCODING = "revision used_pooling normalized embedding_dimension precision max_l
 
 _MODEL = ["setting", "method", "base", "pooling", "model", "sweep"]
 _SCORE = "seed task subset metric value deviation low high main task_type note data code items".split()
-SCORE_COLUMNS = (*_MODEL, *_SCORE, *ENCODING)
+SCORE_COLUMNS = (*_MODEL, *_SCORE, *ENCODING, "parameters")
 """Columns of rows of scores; a missing column is unknown.
 
 `base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep
 that trained it, `deviation` the standard deviation over the task's repetitions, `low` and `high` the limits of the 95%
 interval over the test items, `main` whether the metric is the task's main one, `task_type` MTEB's type of the task,
-`data` the digest of the task's files, `items` the file of the items in the folder of the cache. The last columns,
-`ENCODING`, say how the encoder embedded the texts.
+`data` the digest of the task's files, `items` the file of the items in the folder of the cache. The columns
+`ENCODING` say how the encoder embedded the texts, `parameters` has the training's parameters by dotted names.
 """
 
 
@@ -130,6 +130,12 @@ class OwnModel:
         if not self.sweep:
             return self.name
         return f"{self.name} (sweep {self.sweep}, {self._seed_count})"
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Parameters of the training by dotted names; empty if they are not recorded."""
+        recorded = [value for value in self.rows["parameters"] if isinstance(value, dict)]
+        return next(reversed(recorded), {})
 
     def measure(self, keys: Sequence[ScoreKey]) -> ScoreCell:
         """Return the mean of some scores over all seeds that have every one of them."""
@@ -230,6 +236,28 @@ def _seed_text(seed: float) -> str:
     return str(int(seed))
 
 
+def differing_parameters(models: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
+    """Return the training parameters in which models differ: a row for each, and a column of texts for each model.
+
+    Without parameters, a model has `NOT_RECORDED` in every row. No differences give no rows.
+    """
+    recorded = {name: values for name, values in models.items() if values}
+    names = sorted({key for values in recorded.values() for key in values})
+    rows = []
+    for key in names:
+        texts = {name: _parameter_text(values.get(key)) for name, values in recorded.items()}
+        if len(set(texts.values())) > 1:
+            rows.append({"Parameter": key, **{name: texts.get(name, NOT_RECORDED) for name in models}})
+    return pd.DataFrame(rows, columns=["Parameter", *models])
+
+
+def _parameter_text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value)
+
+
+NOT_RECORDED = "not recorded"
 COMMIT_DIGITS = 12
 """Digits of a commit that are shown"""
 

@@ -14,12 +14,14 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.resampling import seed_interval
 from ease.evaluation.scores import AVERAGE
+from ease.evaluation.scoring import BASELINES
 from ease.io.files import read_data_file
 from ease.lazy import go, pd
+from ease.methods import UNTRAINED
 from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import OwnModel, ScoreCell, encoding_text
+from ease.reporting.own import NOT_RECORDED, OwnModel, ScoreCell, differing_parameters, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE_HEIGHT
 from ease.reporting.published import PublishedPapers, ScoreKey
@@ -47,6 +49,8 @@ class ScoreReport:
     skipped: list[str] = field(default_factory=list)
     scatters: list[ScatterPoints] = field(default_factory=list)
     models: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # imports pandas when called
+    differences: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """Parameters in which the trained models of a setting differ"""
     scores: dict[str, pd.DataFrame] = field(default_factory=dict)
 
 
@@ -65,8 +69,16 @@ class ReportOptions(StrictModel):
     scatters: tuple[ScatterOptions, ...] = ()
 
 
-def build_report(published: PublishedPapers, options: ReportOptions, models: Sequence[OwnModel]) -> ScoreReport:
-    """Return the report: every published table for which we have a score, with our models, and our other tables."""
+def build_report(
+    published: PublishedPapers,
+    options: ReportOptions,
+    models: Sequence[OwnModel],
+    latest: Mapping[tuple[str, str], str] | None = None,
+) -> ScoreReport:
+    """Return the report: every published table for which we have a score, with our models, and our other tables.
+
+    `latest` has the versions of the encoders `latest`, by setting and method, where other versions were scored.
+    """
     report = ScoreReport(scatters=build_scatters(options, published, models))
     for paper in published.root.values():
         tables = {number: build_table(paper, number, models) for number in paper.tables}
@@ -78,9 +90,26 @@ def build_report(published: PublishedPapers, options: ReportOptions, models: Seq
             report.skipped.append(f"Tables of {paper.short} without a score of ours: {', '.join(absent)}.")
     report.tables += plain_tables(models, published.tasks())
     if models:
-        report.models = model_versions(models)
+        report.models = model_versions(models, latest or {})
+        report.differences = differences_by_setting(models)
         report.scores = all_scores(models)
     return report
+
+
+def differences_by_setting(models: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
+    """Return the training parameters in which a setting's models differ, except for those of sweeps."""
+    trained = [model for model in models if model.method != UNTRAINED and model.setting != BASELINES]
+    tables = {}
+    for setting in dict.fromkeys(model.setting for model in trained):
+        parameters = {
+            method_label(model.method): model.parameters
+            for model in trained
+            if model.setting == setting and not model.sweep
+        }
+        table = differing_parameters(parameters)
+        if len(table):
+            tables[setting] = table
+    return tables
 
 
 def plain_tables(models: Sequence[OwnModel], published_tasks: set[str]) -> list[ComparisonTable]:
@@ -149,16 +178,15 @@ def _scatter_points(scatter: ScatterOptions, published: PublishedPapers, models:
 DIGEST_DIGITS = 12
 """Digits of a digest that are shown"""
 
-NOT_RECORDED = "not recorded"
 DIGEST_COLUMN = "Data (SHA-256)"
 
 
-def model_versions(models: Sequence[OwnModel]) -> pd.DataFrame:
-    """Return one row per model and version of the code that scored it."""
+def model_versions(models: Sequence[OwnModel], latest: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+    """Return one row per model and version of the code that scored it; a version that is not `latest` says so."""
     rows = [
         {
             "Model": model.name,
-            "Version or name": model.model or NOT_RECORDED,
+            "Version or name": _version_text(model, latest),
             "Starts from": model.base,
             "Pooling": model.pooling or "the model's own",
             "Encoded with": encoding_text(rows) or NOT_RECORDED,
@@ -170,6 +198,13 @@ def model_versions(models: Sequence[OwnModel]) -> pd.DataFrame:
         for code, rows in model.rows.groupby("code", sort=False)
     ]
     return pd.DataFrame(rows)
+
+
+def _version_text(model: OwnModel, latest: Mapping[tuple[str, str], str]) -> str:
+    text = model.model or NOT_RECORDED
+    if not model.sweep and (model.setting, model.method) in latest:
+        text += f" (`latest` is {latest[model.setting, model.method]}, not scored)"
+    return text
 
 
 def all_scores(models: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
@@ -252,13 +287,16 @@ def render_html(report: ScoreReport) -> str:
     return _render("report", with_plotly=bool(bars), report=report, **REPORT_TEXTS, **figures)
 
 
-def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], origin: str) -> str:
+def render_comparison(
+    table: pd.DataFrame, figures: Mapping[str, go.Figure], origin: str, differences: pd.DataFrame | None = None
+) -> str:
     """Return the page with a table of scores (see `score_table`) and figures, of which the first is beside the table.
 
     Args:
         table: Scores by task, subset and metric, with a column for each method.
         figures: Figures by their headings.
         origin: What the methods have in common, as a part of the first sentence.
+        differences: Training parameters in which the methods differ (see `differing_parameters`).
     """
     groups = {
         names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]
@@ -280,6 +318,7 @@ def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], ori
         groups=groups,
         metrics={name: REPORT_TEXTS["metrics"].get(name) for _, name in groups},
         origin=origin,
+        differences=pd.DataFrame() if differences is None else differences,
         today=datetime.now(UTC).date(),
         figures=dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True)),
     )
@@ -319,6 +358,8 @@ def render_markdown(report: ScoreReport) -> str:
     parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
     if report.tables:
         parts += ["## Where the scores come from", format_table(report.models)]
+        for setting, table in report.differences.items():
+            parts += [f"### Parameters that differ between the models of {setting}", format_table(table)]
         parts += ["## All scores", REPORT_TEXTS["spreads"]]
         parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
     return "\n\n".join([*parts, *report.skipped]) + "\n"

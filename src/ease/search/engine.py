@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ease.encoders.encoder import load_for_evaluation
 from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
-from ease.encoders.saved import MODELS, note_user, saved_encoders, trained_methods
+from ease.encoders.saved import MODELS, current_encoder, note_user, trained_methods
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.files import read_globals
@@ -259,12 +259,12 @@ class SearchProject:
     def model(self, name: str) -> tuple[str, str | None]:
         """Return the folder or hub name of an encoder, and the version of its vocabulary; None if not known.
 
-        `name` is a method, whose newest encoder is chosen, a folder or a hub name. Raises EaseError if there is none.
+        `name` is a method, whose encoder `latest` is chosen, a folder or a hub name. Raises EaseError if there is none.
         """
-        versions = saved_encoders(self.data / MODELS, self.setting, name)
-        if versions:
-            inputs = provenance_of(versions[-1].parent).get("inputs", {})
-            return str(versions[-1]), inputs.get(f"{self.setting}.entity_vocabulary")
+        encoder = current_encoder(self.data / MODELS, self.setting, name)
+        if encoder:
+            inputs = provenance_of(encoder.parent).get("inputs", {})
+            return str(encoder), inputs.get(f"{self.setting}.entity_vocabulary")
         if Path(name).is_dir() or name.count("/") == 1:
             return name, None
         models = self.models()

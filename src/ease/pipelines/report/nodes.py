@@ -9,9 +9,10 @@ from textwrap import fill
 from typing import Any
 
 from ease.encoders.options import RANDOM, EncodingOptions
+from ease.encoders.saved import current_encoder
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import go, ibis, pd
-from ease.methods import in_order
+from ease.methods import UNTRAINED, in_order
 from ease.options import Rows
 from ease.pipelines.options import Papers
 from ease.pipelines.setting import Setting
@@ -20,8 +21,8 @@ from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import gather_models
-from ease.reporting.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
+from ease.reporting.own import OwnModel, differing_parameters, gather_models
+from ease.reporting.plots import method_label, plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.published import PublishedPapers
 from ease.reporting.report import (
     ReportOptions,
@@ -50,6 +51,9 @@ def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
     figure = plot_scores(rows)
     if len(rows):
         _log("Scores, in points of 100:", format_table(table, width=WIDTH))
+        differences = _differences(scores)
+        if len(differences):
+            _log("Training parameters in which the methods differ:", format_table(differences, width=WIDTH))
         log_table(table, "comparison")
         log_plot(figure, "comparison")
     return table, figure
@@ -64,16 +68,28 @@ def compare_curves(**histories: Rows) -> go.Figure:
     return figure
 
 
-def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str, setting: Setting) -> Path:
+def _differences(scores: Mapping[str, Rows]) -> pd.DataFrame:
+    """Return the training parameters in which trained methods differ, by the methods' labels."""
+    parameters = {
+        method_label(method): scores[method][-1].get("parameters") or {}
+        for method in in_order(scores)
+        if scores[method] and method != UNTRAINED
+    }
+    return differing_parameters(parameters)
+
+
+def write_comparison(
+    comparison: ibis.Table, bars: go.Figure, curves: go.Figure, work: str, setting: Setting, **scores: Rows
+) -> Path:
     """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
 
-    Without scores, there is no page.
+    The page has the training parameters in which the methods differ. Without scores, there is no page.
     """
-    if not scores.data:
+    if not bars.data:
         # Nothing is saved for an empty path.
         return Path()
     # A whitening alone has no curve.
-    figures = {"Scores by method": scores, "Training curves": curves}
+    figures = {"Scores by method": bars, "Training curves": curves}
     figures = {title: figure for title, figure in figures.items() if figure.data}
     start = setting.encoder.name
     if start.startswith(RANDOM):
@@ -81,7 +97,7 @@ def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figur
     count = len(setting.languages)
     description = f"the setting “{setting.name}” ({count} language{'s' * (count > 1)}, start: {start})"
     page = scratch_for_run(work, "comparison") / "comparison.html"
-    write_text_atomically(page, render_comparison(comparison.to_pandas(), figures, description))
+    write_text_atomically(page, render_comparison(comparison.to_pandas(), figures, description, _differences(scores)))
     return page
 
 
@@ -133,9 +149,8 @@ def write_report(
         points.
     """
     rows = _all_rows(baselines, settings)
-    report = build_report(
-        PublishedPapers.model_validate(published), options, gather_models(full_rows(rows), encoding.cache)
-    )
+    models = gather_models(full_rows(rows), encoding.cache)
+    report = build_report(PublishedPapers.model_validate(published), options, models, _unscored_latest(models, work))
     report.tables += dimension_tables(rows)
     for table in report.tables:
         _log(f"{table.title}, {table_markdown(table, WIDTH)}")
@@ -154,6 +169,31 @@ def write_report(
     if report.scatters:
         log_plot(scatter, "report_scatter")
     return report_folder, bars, scatter
+
+
+def _unscored_latest(models: Sequence[OwnModel], work: str) -> dict[tuple[str, str], str]:
+    """Return the versions of encoders `latest` by setting and method, where other versions were scored; warn of them.
+
+    The work folder is in the folder of encoders.
+    """
+    versions = {}
+    for model in models:
+        encoder = current_encoder(Path(work).parent, model.setting, model.method)
+        # A sweep's model has the sweep's name in place of a version.
+        if encoder is not None and not model.sweep and model.model and encoder.parent.name != model.model:
+            versions[model.setting, model.method] = encoder.parent.name
+            name = f"{model.setting}.{model.method}"
+            logger.warning(
+                "The report has the scores of %s's version %s, and `latest` is %s: score `latest` by `kedro run "
+                "--pipelines=evaluate --namespaces=%s`, or add `--load-versions=%s.encoder:%s` to change `latest`",
+                name,
+                model.model,
+                encoder.parent.name,
+                name,
+                name,
+                model.model,
+            )
+    return versions
 
 
 def _log(*parts: str) -> None:

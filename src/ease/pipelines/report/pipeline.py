@@ -57,13 +57,15 @@ def create_comparison(setting: str, methods: Sequence[str]) -> Pipeline:
             ),
             node(
                 write_comparison,
-                inputs=[
-                    f"{setting}.comparison",
-                    f"{setting}.comparison_plot",
-                    f"{setting}.curves_plot",
-                    "params:work",
-                    f"params:{setting}.setting",
-                ],
+                inputs={
+                    "comparison": f"{setting}.comparison",
+                    "bars": f"{setting}.comparison_plot",
+                    "curves": f"{setting}.curves_plot",
+                    "work": "params:work",
+                    "setting": f"params:{setting}.setting",
+                    # Their parameters are compared.
+                    **scores,
+                },
                 outputs=f"{setting}.comparison_page",
                 name="write_comparison",
             ),

@@ -128,5 +128,5 @@ def train_whitening(
     encoder_folder = scratch_for_run(work, name) / "encoder"
     with atomic_folder(encoder_folder) as folder:
         save_encoder(encoder, folder, card)
-        write_origin(folder, run_id, start)
+        write_origin(folder, run_id, start, parameters=parameters)
     return encoder_folder
