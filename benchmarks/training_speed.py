@@ -3,6 +3,7 @@
     python -m benchmarks.training_speed
     python -m benchmarks.training_speed PAIRS.parquet --encoder base --batch-sizes 32
     python -m benchmarks.training_speed --encoder base --entities 1000000 --batch-sizes 256   # a GPU
+    python -m benchmarks.training_speed --tables speed --ways ours bf16                       # bf16 on a CPU
 
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a row-
@@ -62,6 +63,8 @@ from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, SUBJECT, Layou
 
 TABLES = ("speed", "costs", "curves", "profile")
 PEER = "sentence-transformers"
+HALF = "bf16"
+"""A way in half precision on a CPU, where all others have single precision"""
 WINDOW = 50
 """Steps of a GPU that are timed together, since the host does not wait for each"""
 PROFILED = 20
@@ -81,6 +84,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "compiled": {"compiled": True},
     "undetermined": {"deterministic": False},
     "without oneDNN": {"onednn": False},
+    HALF: {"precision": "bf16"},
 }
 """Parameters of the EASE trainer by the name of `--ways`"""
 WAYS_OF_A_CPU = ("ours", "packed", "without oneDNN")
@@ -239,6 +243,9 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
         trainings: dict[str, tuple[Training, int]] = {}
         if setup.peer:
             trainings[PEER] = partial(train_peer, work, method, size, STEPS, device, half, entities), size
+            if HALF in setup.ways and not half:
+                name = f"{PEER}, {HALF}"
+                trainings[name] = partial(train_peer, work, method, size, STEPS, device, True, entities), size
         for way in setup.ways:
             trainings[way] = partial(train_ours, setup, method, size, WAYS[way]), size
         for name, (rate, gigabytes), ratio in in_turn(setup, trainings, rounds):
@@ -330,6 +337,7 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
         curves = {
             f"{name}, {training['precision']}": partial(our_curve, folder, method, **{**training, **WAYS[name]})
             for name in setup.ways
+            if name != HALF
         }
         for name, curve in {**curves, "plain loop, bf16": partial(plain, half=True)}.items():
             gaps = np.abs(curve() - expected)

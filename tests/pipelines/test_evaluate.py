@@ -17,6 +17,7 @@ import torch
 from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
 
+from ease.encoders import precision
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.options import EncodingOptions
 from ease.encoders.whitening import language_directions, mean_embeddings
@@ -57,6 +58,18 @@ def score(
 ) -> list[dict[str, Any]]:
     data = Scoring(list(tasks), locate_sets(build_tasks(tasks)), tasks, EncodingOptions(**given))
     return score_each(lambda name: encoder, "ours", data, lambda *reported: None, dimensions)[0]
+
+
+def test_rows_name_the_precision_that_auto_takes(
+    tasks: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = make_encoder()
+    (single,) = score(encoder, tasks, (), cache=tmp_path)
+    monkeypatch.setattr(precision, "has_amx", lambda: True)
+    monkeypatch.setattr(precision, "LEAST_WEIGHTS", 0)
+    (half,) = score(encoder, tasks, (), cache=tmp_path)
+    assert (single["precision"], half["precision"]) == ("fp32", "bf16")
+    assert len(list(tmp_path.glob("*.scores"))) == 2, "one cache of scores for each"
 
 
 @pytest.mark.parametrize("cached", [False, True])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -31,12 +32,15 @@ from ease.device import best_device
 from ease.encoders.batches import GPU_SENTENCES, advise_on_full_memory, encode_batches, in_smaller_batches, make_batches
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions, EncodingPrecision
+from ease.encoders.precision import faster_cpu_precision
 from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.saved import note_user
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.similarity.encode import Role
+
+logger = logging.getLogger(__name__)
 
 EMBEDDINGS_VERSION = 4
 """Raise it if an encoder now gives other embeddings: cached embeddings, and scores computed from them, are stale."""
@@ -198,6 +202,18 @@ def _products(precision: EncodingPrecision, device: torch.device) -> Iterator[No
         torch.set_float32_matmul_precision(before)
 
 
+def choose_precision(encoder: SentenceTransformer, options: EncodingOptions) -> EncodingPrecision:
+    """Return the precision in which an encoder computes on its device, and log the choice of `auto` with its reason."""
+    if options.precision != "auto":
+        return options.precision
+    # Weights in half precision stay as they are.
+    if encoder.device.type != "cpu" or encoder.dtype != torch.float32:
+        return "fp32"
+    precision, reason = faster_cpu_precision(encoder)
+    logger.info("Encoding in %s (%s)", precision, reason)
+    return precision
+
+
 def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> SentenceTransformer:
     """Return an encoder with weights of a precision: itself, or a copy that shares the tokenizer.
 
@@ -236,29 +252,31 @@ def encode_with(
 
     Args:
         encoder: An encoder, or its folder, which is loaded onto the GPU if there is one.
-        options: Batch size, precision and cache; no cache by default.
+        options: Batch size, precision and cache. Default: fp32, which does not depend on the CPU, and no cache.
         name: Title of the progress bar.
         source: Folder or hub name of an encoder in memory; recorded beside the cache.
     """
-    options = options or EncodingOptions()
+    options = options or EncodingOptions(precision="fp32")
     if not isinstance(encoder, SentenceTransformer):
         source = encoder
         encoder = place(load_encoder(str(encoder)))
+    precision = choose_precision(encoder, options)
     cache = None
     if options.cache is not None:
-        key = fingerprint(encoder, options.precision)
+        key = fingerprint(encoder, precision)
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS_VERSION}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
-    computing = in_precision(encoder, options.precision)
-    return Encoding(encoder, computing, options.batch_size, options.precision, name, cache, Use())
+    computing = in_precision(encoder, precision)
+    return Encoding(encoder, computing, options.batch_size, precision, name, cache, Use())
 
 
 def encode_stream(
     encoder: SentenceTransformer, sentences: Iterable[str], batch_size: int | None = None
 ) -> Iterator[np.ndarray]:
     """Yield the embeddings of a stream of sentences, (up to `UNIT`, dimension) at a time."""
-    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
+    # A saved encoder depends on what is computed from these embeddings, and should not depend on the CPU.
+    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size, precision="fp32"))
     remaining = iter(sentences)
     while batch := list(islice(remaining, UNIT)):
         yield encode(batch)

@@ -12,6 +12,7 @@ from ease.errors import EaseError
 from ease.options import StrictModel
 
 EncodingPrecision = Literal["fp32", "tf32", "bf16"]
+"""Precision in which an encoder computes embeddings; fp32: that of its weights"""
 Form = Literal["onnx", "onnx_int8", "openvino", "openvino_int8"]
 """Published forms of an encoder beside that of sentence-transformers"""
 
@@ -101,8 +102,11 @@ class EncodingOptions(StrictModel):
         description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 16,384 (in TF32 or bf16 "
         "65,536) on a GPU",
     )
-    precision: EncodingPrecision = Field(
-        "fp32", description="fp32: as the weights are; tf32: fp32 on a CPU; bf16: faster (docs/evaluation.md)"
+    precision: Literal["auto"] | EncodingPrecision = Field(
+        "auto",
+        description="fp32: as the weights are; tf32: fp32 on a CPU; bf16: faster on some devices "
+        "(docs/evaluation.md); auto: bf16 on CPUs with AMX for encoders with 10 million weights in linear layers, else "
+        "fp32",
     )
     cache: Path | None = Field(None, description="folder of the cache of embeddings; null: no cache")
 

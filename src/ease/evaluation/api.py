@@ -27,7 +27,7 @@ def evaluate(
     data: str | Path = ".",
     *,
     batch_size: int | None = None,
-    precision: str = "fp32",
+    precision: str = "auto",
     cache: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
@@ -42,7 +42,8 @@ def evaluate(
             that name.
         batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 16,384 (in TF32 or
             bf16 65,536) on a GPU.
-        precision: `fp32` computes as the weights are, `tf32` and `bf16` faster (docs/evaluation.md).
+        precision: `fp32` computes as the weights are, `tf32` and `bf16` faster on some devices; `auto` is bf16 on CPUs
+            with AMX for all but small encoders, else fp32 (docs/evaluation.md).
         cache: Folder that keeps embeddings between calls; None keeps none.
         options: For an encoder given by its name: values that replace those that it was saved with, such as prompts,
             pooling and dimension, as in `evaluate.baselines`.

@@ -120,9 +120,8 @@ def score_each(
         value, noted with the reason, for all that could not be scored; how the encoder embeds texts, with its prompts.
     """
     from ease.encoders.encoder import describe_encoder, embedding_dimension
-    from ease.encoders.encoding import encode_with, fingerprint, place
+    from ease.encoders.encoding import choose_precision, encode_with, fingerprint, place
 
-    encoding = data.encoding
     references = scorable(data.references, data.located)
     unscored = _unreadable(data)
     if not references:
@@ -133,6 +132,8 @@ def score_each(
         logger.warning("Not scored: %s", error)
         return [{**columns, **_unscored(None, None, str(error))}], {}
     embedding = describe_encoder(model, encoder, revision)
+    # Resolved here, because the rows and the cache of scores name it.
+    encoding = data.encoding.model_copy(update={"precision": choose_precision(model, data.encoding)})
     if encoding.precision != "fp32":
         embedding["precision"] = encoding.precision
     columns |= embedding

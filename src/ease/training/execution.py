@@ -16,6 +16,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.onednn import has_onednn
+from ease.encoders.precision import faster_cpu_precision
 from ease.errors import EaseError
 from ease.training.options import TrainingOptions, check_share
 from ease.training.packing import ROW_TOKENS, PackingRefusal, prepare_packing
@@ -98,21 +99,23 @@ def choose_execution(
         raise EaseError(f"`graphs: true` is not possible here ({obstacle}): set `graphs: auto`.")
     if first_position is None and options.packed:
         first_position = prepare_packing(encoder)
+    precision, precision_reason = _precision(options, encoder, on_gpu)
     execution = Execution(
         device="cuda" if on_gpu else "cpu",
-        precision=_precision(options, on_gpu),
+        precision=precision,
         threads=options.threads,
         deterministic=options.deterministic,
         first_position=first_position,
         graphs=obstacle is None,
         compiled=options.compiled,
-        onednn=options.onednn and not options.compiled and has_onednn(),
+        # The layers have products in fp32 alone.
+        onednn=options.onednn and precision == "fp32" and not options.compiled and has_onednn(),
         sub_batches=options.batch_size // options.contrasted,
         chunks=_chunks(options, on_gpu, first_position is not None, processes),
         mini_batch_size=options.mini_batch_size,
     )
     if os.environ.get("RANK", "0") == "0":  # in one of torchrun's processes
-        logger.info("Execution: %s", "; ".join(_descriptions(execution, options, obstacle)))
+        logger.info("Execution: %s", "; ".join(_descriptions(execution, options, obstacle, precision_reason)))
     return execution
 
 
@@ -131,13 +134,18 @@ def graphs_obstacle(options: TrainingOptions, on_gpu: bool, columns: int, proces
     return next((reason for reason, applies in obstacles.items() if applies), None)
 
 
-def _precision(options: TrainingOptions, on_gpu: bool) -> Literal["fp32", "bf16"]:
+def _precision(
+    options: TrainingOptions, encoder: SentenceTransformer, on_gpu: bool
+) -> tuple[Literal["fp32", "bf16"], str | None]:
+    """Return the precision, and on a CPU the reason unless the options name the precision."""
     if options.precision != "auto":
-        return options.precision
+        return options.precision, None
+    if not on_gpu:
+        return faster_cpu_precision(encoder)
     # GPUs before Ampere only emulate bf16.
-    if on_gpu and torch.cuda.is_bf16_supported(including_emulation=False):
-        return "bf16"
-    return "fp32"
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bf16", None
+    return "fp32", None
 
 
 def _chunks(options: TrainingOptions, on_gpu: bool, packed: bool, processes: int) -> int:
@@ -151,13 +159,17 @@ def _chunks(options: TrainingOptions, on_gpu: bool, packed: bool, processes: int
     return max(chunks, math.ceil(options.contrasted / processes / options.mini_batch_size))
 
 
-def _descriptions(execution: Execution, options: TrainingOptions, obstacle: str | None) -> list[str]:
+def _descriptions(
+    execution: Execution, options: TrainingOptions, obstacle: str | None, precision_reason: str | None
+) -> list[str]:
     """Return what was chosen, each with its reason unless an option names it."""
     if execution.device == "cuda":
         parts = [f"GPU, {execution.precision}"]
     else:
         reason = "`device: cpu`" if options.device == "cpu" else "no GPU is available"
         parts = [f"CPU ({reason}), {options.threads or torch.get_num_threads()} threads, {execution.precision}"]
+        if precision_reason is not None:
+            parts[0] += f" ({precision_reason})"
     if execution.packed:
         reason = "for CUDA graphs" if execution.graphs else "`packed: true`"
         parts.append(f"texts in rows of {ROW_TOKENS} tokens ({reason})")

@@ -173,7 +173,9 @@ class TrainingOptions(StrictModel):
     )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
-        "auto", description="auto: bf16 on GPUs that support it, else fp32"
+        "auto",
+        description="auto: bf16 on GPUs that support it, and on CPUs with AMX for encoders with 10 million weights in "
+        "linear layers; else fp32",
     )
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU if there is one")
     deterministic: bool = Field(
