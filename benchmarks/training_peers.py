@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from accelerate.state import AcceleratorState
 from datasets import Dataset
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
@@ -212,7 +213,11 @@ def train_peer(
             **optimizers,
         )
         trainer.remove_callback(PrinterCallback)  # it prints between the rows of the table
-        trainer.train()
+        try:
+            trainer.train()
+        finally:
+            # accelerate keeps the precision for the process, and the next training may have another one.
+            AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def sparse_and_dense(loss: EntityLoss) -> AdamW:

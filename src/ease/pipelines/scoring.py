@@ -133,15 +133,16 @@ def score_each(
         return [{**columns, **_unscored(None, None, str(error))}], {}
     embedding = describe_encoder(model, encoder, revision)
     # Resolved here, because the rows and the cache of scores name it.
-    encoding = data.encoding.model_copy(update={"precision": choose_precision(model, data.encoding)})
-    if encoding.precision != "fp32":
-        embedding["precision"] = encoding.precision
+    precision = choose_precision(model, data.encoding)
+    encoding = data.encoding.model_copy(update={"precision": precision})
+    if precision != "fp32":
+        embedding["precision"] = precision
     columns |= embedding
     rows = Rows()
     prompts: dict[str, str] = {}
     score_cache = None
     if encoding.cache:
-        score_cache = encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
+        score_cache = encoding.cache / f"{fingerprint(model, precision)}.scores"
     full_dimension = embedding_dimension(model)
     shorter = sorted({dimension for dimension in dimensions if dimension < full_dimension}, reverse=True)
     with ExitStack() as stack:
