@@ -6,15 +6,18 @@ import logging
 from pathlib import Path
 
 import mteb
+import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from transformers import CONFIG_MAPPING, AutoModel
 
-from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.encoder import describe_prompts, load_encoder, save_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.known import KnownEncoder, known_encoder, known_names
+from ease.encoders.prompts import prompt_variants
 from ease.methods import method_names, method_options
+from ease.similarity.encode import Role
 from ease.training.options import training_options
 from tests.encoders.tiny import tiny_encoder
 
@@ -68,22 +71,71 @@ def write_folder(encoder: SentenceTransformer, folder: Path, base: str | None = 
     return folder
 
 
-def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The file is found by the folder's name, the hub's cache or the base model; saved anywhere, the prompt is kept."""
-    encoder = tiny_encoder(["Rome is old."])
-    expected = encoder.encode(["query: Rome is old."])
-    cache = tmp_path / "models--intfloat--multilingual-e5-small" / "snapshots" / "1"
+def encode(folder: Path, task_type: str, role: Role | None = None) -> np.ndarray:
+    """Encode a sentence as in a task."""
+    function = encode_with(load_encoder(str(folder))).for_task("mine", task_type)
+    if role is not None:
+        function = function.in_role(role)
+    return function(["Rome is old."])
+
+
+def test_an_encoder_gets_the_prompts_of_its_file(tmp_path: Path) -> None:
+    """The file is found by the hub's cache, the base model or the downloaded commit; saved anywhere, prompts stay."""
+    encoder = tiny_encoder(["Rome is old.", "classification: search_query: "])
+    plain = encoder.encode(["Rome is old."])
+    prompted = encoder.encode(["classification: Rome is old."])
+    query = encoder.encode(["search_query: Rome is old."])
+    downloaded = write_folder(encoder, tmp_path / "downloaded")
+    metadata = downloaded / ".cache" / "huggingface" / "download" / "config.json.metadata"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"{known('nomic-embed-text-v1.5').revision}\netag\n1.0\n", encoding="utf-8")
     recognised = [
-        write_folder(encoder, tmp_path / "multilingual-e5-small"),
-        write_folder(encoder, cache),
-        write_folder(encoder, tmp_path / "mine", "intfloat/multilingual-e5-small"),
+        write_folder(encoder, tmp_path / "models--nomic-ai--nomic-embed-text-v1.5" / "snapshots" / "1"),
+        write_folder(encoder, tmp_path / "mine", "nomic-ai/nomic-embed-text-v1.5"),
+        downloaded,
     ]
     for folder in recognised:
-        with caplog.at_level(logging.INFO):
-            loaded = load_encoder(str(folder))
-        assert "has the prompt 'query: ' before each sentence, by multilingual-e5-small.yml" in caplog.messages[-1]
-        assert encode_with(loaded)(["Rome is old."]) == pytest.approx(expected, abs=1e-6)
-        again = write_folder(loaded, tmp_path / "again" / folder.name)
-        assert encode_with(load_encoder(str(again)))(["Rome is old."]) == pytest.approx(expected, abs=1e-6)
+        again = write_folder(load_encoder(str(folder)), tmp_path / "again" / folder.name)
+        for place in (folder, again):
+            assert encode(place, "STS") == pytest.approx(prompted, abs=1e-6)
+            assert encode(place, "BitextMining") == pytest.approx(plain, abs=1e-6)
+            assert encode(place, "Retrieval", "query") == pytest.approx(query, abs=1e-6)
     other = write_folder(encoder, tmp_path / "other", "org/of-somebody")
-    assert encode_with(load_encoder(str(other)))(["Rome is old."]) != pytest.approx(expected, abs=1e-3)
+    assert encode(other, "STS") == pytest.approx(plain, abs=1e-6)
+    text = "'classification: ' (training, STS, Classification, PairClassification); 'clustering: ' (Clustering)"
+    described = describe_prompts(load_encoder(str(downloaded)))
+    assert described == f"Prompts before sentences: {text}; none (BitextMining)."
+
+
+def test_the_name_of_a_folder_changes_no_embedding(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    encoder = tiny_encoder(["Rome is old."])
+    named = write_folder(encoder, tmp_path / "multilingual-e5-small")
+    renamed = write_folder(encoder, tmp_path / "me5")
+    for purpose in (("STS", None), ("BitextMining", None), ("Retrieval", "query")):
+        assert (encode(named, *purpose) == encode(renamed, *purpose)).all()  # type: ignore[arg-type]
+    with caplog.at_level(logging.INFO):
+        load_encoder(str(named))
+    assert "is named like a published encoder" in caplog.messages[-1]
+
+
+def test_sentences_of_multilingual_e5_have_no_prompt_but_queries_do(tmp_path: Path) -> None:
+    encoder = tiny_encoder(["Rome is old.", "query: "])
+    folder = write_folder(encoder, tmp_path / "mine", "intfloat/multilingual-e5-small")
+    for task_type in ("STS", "BitextMining", "Clustering"):
+        assert encode(folder, task_type) == pytest.approx(encoder.encode(["Rome is old."]), abs=1e-6)
+    assert describe_prompts(load_encoder(str(folder))) == "Prompts before sentences: none."
+    assert encode(folder, "Retrieval", "query") == pytest.approx(encoder.encode(["query: Rome is old."]), abs=1e-6)
+
+
+def test_prompts_that_were_emptied_stay_empty(tmp_path: Path) -> None:
+    """A model that was trained without the prompts of its base model does not get them back when it is loaded."""
+    encoder = tiny_encoder(["Rome is old.", "classification: "])
+    folder = write_folder(encoder, tmp_path / "start", "nomic-ai/nomic-embed-text-v1.5")
+    start = load_encoder(str(folder))
+    plain, prompted = prompt_variants(start.prompts, start.default_prompt_name)
+    assert (prompted.prompts, prompted.default, prompted.text) == (start.prompts, "STS", "classification: ")
+    start.prompts, start.default_prompt_name = plain
+    trained = write_folder(start, tmp_path / "trained", "nomic-ai/nomic-embed-text-v1.5")
+    for task_type in ("STS", "Clustering", "Reranking"):
+        assert encode(trained, task_type) == pytest.approx(encoder.encode(["Rome is old."]), abs=1e-6)
+    assert load_encoder(str(trained)).prompts["query"] == "search_query: "

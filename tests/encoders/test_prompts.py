@@ -7,7 +7,15 @@ import pytest
 from mteb.models.abs_encoder import get_prompt_name
 from mteb.types import PromptType
 
-from ease.encoders.prompts import Use, check_prompts, merged_prompts, prompt_for
+from ease.encoders.prompts import (
+    PromptVariant,
+    Use,
+    check_prompts,
+    merged_prompts,
+    prompt_for,
+    prompt_variants,
+    summarize_prompts,
+)
 from ease.errors import EaseError
 
 PROMPTS: dict[str, str | None] = {
@@ -51,3 +59,37 @@ def test_prompts_of_unknown_names_are_refused_with_the_known_ones() -> None:
     for name in ("stsb-qurey", "nothing-query"):
         with pytest.raises(EaseError, match=rf"Unknown prompt '{name}'"):
             check_prompts({name: ""}, tasks)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "default", "variants"),
+    [
+        ({"query": "", "document": ""}, None, [({"query": "", "document": ""}, None)]),
+        (
+            {"query": "query: ", "document": "passage: "},
+            None,
+            [
+                ({"query": "query: ", "document": "passage: "}, None),
+                ({"query": "query: ", "document": "passage: "}, "query"),
+            ],
+        ),
+        (
+            {"query": "q: ", "STS": "s: ", "Retrieval-query": "q: "},
+            "STS",
+            [
+                ({"query": "q: ", "STS": "", "Retrieval-query": "q: ", "all": ""}, "all"),
+                ({"query": "q: ", "STS": "s: ", "Retrieval-query": "q: "}, "STS"),
+            ],
+        ),
+        ({"BitextMining": "b: "}, None, [({"BitextMining": "", "all": ""}, "all"), ({"BitextMining": "b: "}, None)]),
+    ],
+)
+def test_variants_are_without_and_with_a_prompt_before_sentences(
+    prompts: dict[str, str | None], default: str | None, variants: list[PromptVariant]
+) -> None:
+    assert prompt_variants(prompts, default) == variants
+
+
+def test_one_line_summarises_the_prompts_of_tasks() -> None:
+    assert summarize_prompts({"stsb": "", "tatoeba": ""}) == "none"
+    assert summarize_prompts({"stsb": "s: ", "tatoeba": "", "sick": "s: "}) == "'s: ' (stsb, sick); none (tatoeba)"

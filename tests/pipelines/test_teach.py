@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from pathlib import Path
@@ -11,11 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.encoder import save_encoder
+from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
+from ease.evaluation.sets import locate_sets
+from ease.evaluation.tasks import build_tasks, package_tasks
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
 from ease.pipelines.teach.nodes import build_start
+from ease.pipelines.teach.prompts import choose_prompt
 from tests.contexts import load_catalog
 from tests.encoders.tiny import tiny_encoder
 from tests.project import Project, make_project
@@ -87,6 +91,35 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(bare: Project, tmp_p
     remedy = "`teach.max_unknown_words` 5%: choose one that knows the script"
     with pytest.raises(EaseError, match=rf"gives unknown tokens for .*% of the words of ru \(such as .*{remedy}"):
         build_start(table, table, {}, {}, {}, recipe, setting, *[None] * 3, str(tmp_path), *given)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "default"),
+    [
+        # The prompt moves the end of the sentences, which misleads, beyond the maximum number of tokens.
+        ("{0} {1} {1}", "{0} {2} {2}", "query"),
+        ("the city was {0}", "the town was {0}", None),
+    ],
+)
+def test_the_better_prompt_is_measured(
+    left: str, right: str, default: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ["rome", "oslo", "bern", "kyiv", "riga"]
+    triples = list(zip(names, names[1:] + names[:1], names[2:] + names[:2], strict=True))
+    texts = [[side.format(*triple) for triple in triples] for side in (left, right)]
+    encoder = tiny_encoder([*texts[0], *texts[1], "say say"] * 5, vocabulary_size=400)
+    encoder.prompts = {"query": "say say say say say ", "document": ""}
+    encoder.max_seq_length = 8
+    save_encoder(encoder, tmp_path / "encoder")
+    for name, lines in zip(("left", "right"), texts, strict=True):
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
+    tasks = package_tasks({"parallel_files": {"sets": {"mine": {"file": ["left.txt", "right.txt"]}}}})
+    tasks = {"parallel_files": {**tasks["parallel_files"], "path": str(tmp_path), "subsets": ["mine"]}}
+    located = {name: place.model_dump(mode="json") for name, place in locate_sets(build_tasks(tasks)).items()}
+    with caplog.at_level(logging.INFO):
+        choose_prompt(tmp_path / "encoder", ["parallel_files:mine"], located, tasks)
+    assert load_encoder(str(tmp_path / "encoder")).default_prompt_name == default
+    assert "Prompt before sentences, by parallel_files:mine: none " in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -343,6 +343,16 @@ def _declared_bases(folder: Path) -> list[str]:
     return [base for base in declared if isinstance(base, str) and HUB_NAME.fullmatch(base) and not Path(base).exists()]
 
 
+def downloaded_commit(name: str) -> str | None:
+    """Return the hub's commit of the files that `hf download NAME --local-dir FOLDER` wrote to a folder, if any."""
+    for file in (CONFIG, MODULES):
+        metadata = Path(name) / ".cache" / "huggingface" / "download" / f"{file}.metadata"
+        if metadata.is_file():
+            # The lines are the commit, the file's hash and the time.
+            return metadata.read_text(encoding="utf-8").partition("\n")[0].strip()
+    return None
+
+
 def start_of(name: str) -> str:
     """Return a description of a training's start encoder; a folder appears without its path."""
     if name.startswith(RANDOM):

@@ -23,10 +23,18 @@ from ease.encoders.check import (
     no_progress_bars,
     place_of,
 )
-from ease.encoders.known import KnownEncoder, last_part, recognise
+from ease.encoders.known import KnownEncoder, known_names, last_part, recognise
 from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions
 from ease.encoders.poolings import check_pooling, pooling_modules, seeded
-from ease.encoders.prompts import check_default, merged_prompts
+from ease.encoders.prompts import (
+    TASK_TYPES,
+    Use,
+    check_default,
+    merged_prompts,
+    prompt_for,
+    prompt_named,
+    summarize_prompts,
+)
 from ease.encoders.tokenizer import train_tokenizer
 from ease.encoders.word_vectors import is_vector_file, load_word_vectors
 from ease.errors import EaseError
@@ -116,8 +124,10 @@ def load_encoder(
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
     published = recognise(name)
-    if published is not None:
-        _add_prompts(encoder, name, published)
+    if published is None:
+        _note_name(name)
+    else:
+        _add_prompts(encoder, published)
         # An encoder that was saved with its modules keeps them. Weights of Dense layers are in no file of the project.
         if not is_sentence_encoder(name) and not published.dense:
             set_pooling(encoder, published.pooling)
@@ -128,15 +138,35 @@ def load_encoder(
     return encoder
 
 
-def _add_prompts(encoder: SentenceTransformer, name: str, published: KnownEncoder) -> None:
+def _note_name(name: str) -> None:
+    """Log why a folder that is named like a published encoder does not get its prompts."""
+    if Path(name).is_dir() and last_part(name) in known_names():
+        logger.info(
+            "%s is named like a published encoder, but nothing in it says that it is this encoder, so its prompts and "
+            "pooling are those that it was saved with: name the encoder as `base_model` in its README.md to add those "
+            "published.",
+            name,
+        )
+
+
+def _add_prompts(encoder: SentenceTransformer, published: KnownEncoder) -> None:
     """Add the prompts of a published encoder's file to those that the encoder was saved with, which take precedence."""
-    # sentence-transformers saves empty prompts for queries and documents with every encoder.
-    saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
+    # sentence-transformers saves empty prompts for queries and documents with every encoder; others are meant.
+    saved = {prompt: text for prompt, text in encoder.prompts.items() if text or prompt not in ("query", "document")}
     encoder.prompts = {**encoder.prompts, **published.prompts, **saved}
     if encoder.default_prompt_name is None and published.default_prompt is not None:
         encoder.default_prompt_name = published.default_prompt
-        prompt = encoder.prompts[published.default_prompt]
-        logger.info("%s has the prompt %r before each sentence, by %s", last_part(name), prompt, published.file)
+
+
+def describe_prompts(encoder: SentenceTransformer) -> str:
+    """Return a sentence on the prompts in training and in MTEB's types of tasks, for logs and model cards."""
+    default = encoder.default_prompt_name
+    by_use = {"training": prompt_named(encoder.prompts, default)}
+    for kind in TASK_TYPES:
+        # In retrieval, queries and documents have their own.
+        if kind != "Retrieval":
+            by_use[kind] = prompt_for(encoder.prompts, default, Use("", kind))
+    return f"Prompts before sentences: {summarize_prompts(by_use)}."
 
 
 def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> SentenceTransformer:

@@ -19,6 +19,9 @@ ALL = "all"
 TASK_TYPES = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
 """MTEB's types of tasks, under whose names encoders are saved with prompts; not the `kind` of a task's file."""
 
+OWN_PROMPT = ("BitextMining", "Clustering")
+"""Types of tasks that get no published encoder's default prompt, but only a prompt that its authors use for them"""
+
 ROLES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("document", "passage", "corpus")}
 """Names of a role's prompt; the first one that exists is used."""
 
@@ -62,6 +65,60 @@ def check_prompts(prompts: Iterable[str], tasks: Collection[str]) -> None:
             raise EaseError(
                 f"Unknown prompt {name!r}: {suggest(name, names)}; or a kind or task with a role, such as `STS-query`."
             )
+
+
+def summarize_prompts(by_task: Mapping[str, str]) -> str:
+    """Return one line on the prompts of tasks, or of other uses: each prompt with its tasks, or `none` alone."""
+    tasks_by_prompt: dict[str, list[str]] = {}
+    for task, prompt in by_task.items():
+        tasks_by_prompt.setdefault(prompt, []).append(task)
+    if not any(tasks_by_prompt):
+        return "none"
+    parts = []
+    for prompt, tasks in tasks_by_prompt.items():
+        name = "none"
+        if prompt:
+            name = f"{prompt!r}"
+        parts.append(f"{name} ({', '.join(tasks)})")
+    return "; ".join(parts)
+
+
+class PromptVariant(NamedTuple):
+    """Prompts of an encoder, and the name of its default one."""
+
+    prompts: dict[str, str | None]
+    default: str | None
+
+    @property
+    def text(self) -> str:
+        """The prompt of texts without another one."""
+        return prompt_named(self.prompts, self.default)
+
+
+def prompt_variants(prompts: Mapping[str, str | None], default: str | None) -> list[PromptVariant]:
+    """Return an encoder's prompts without and with one before sentences; those of queries and documents stay.
+
+    Without a default prompt, that of queries is tried, which some authors also put before sentences. An encoder without
+    a prompt has one variant.
+    """
+    roles = {name for names in ROLES.values() for name in names}
+    of_sentences = [
+        name
+        for name, text in prompts.items()
+        if text and name.rpartition("-")[2] not in roles and not name.endswith("Retrieval")
+    ]
+    if prompt_named(prompts, default):
+        prompted = PromptVariant(dict(prompts), default)
+    else:
+        query = next((name for name in ROLES["query"] if prompts.get(name)), default)
+        prompted = PromptVariant(dict(prompts), query)
+    plain = PromptVariant(dict(prompts), default)
+    if of_sentences or plain.text:
+        # Empty texts are saved with the encoder: later, its published prompts do not take their place.
+        plain = PromptVariant({**prompts, **dict.fromkeys(of_sentences, ""), ALL: ""}, ALL)
+    if prompted == plain:
+        return [plain]
+    return [plain, prompted]
 
 
 def merged_prompts(

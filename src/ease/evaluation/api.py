@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
-from ease.encoders.prompts import check_prompts
+from ease.encoders.prompts import check_prompts, summarize_prompts
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, select_tasks
 from ease.evaluation.tasks import package_tasks
@@ -17,6 +18,8 @@ from ease.options import validate
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+logger = logging.getLogger(__name__)
 
 Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -80,5 +83,8 @@ def evaluate(
     check_prompts(loading.prompts, list(parameters))
     if isinstance(model, str | Path):
         model = place(load_for_evaluation(str(model), loading))
-    scores, _ = with_intervals(score_tasks(encode_with(model, encoding), selected.values()))
+    encode = encode_with(model, encoding)
+    prompts = {name: encode.for_task(name, task.task_type).describe_prompts() for name, task in selected.items()}
+    logger.info("Prompts: %s", summarize_prompts(prompts))
+    scores, _ = with_intervals(score_tasks(encode, selected.values()))
     return pd.DataFrame([score.row() for score in scores]).drop(columns=["main", "task_type"], errors="ignore")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
+from ease.encoders.prompts import summarize_prompts
 from ease.errors import EaseError
 from ease.evaluation.score_cache import cached_scores, items_file, scoring_version
 from ease.evaluation.scores import Score
@@ -160,6 +161,7 @@ def score_each(
             except EaseError as error:
                 logger.warning("The task %s could not be scored: %s", name, error)
                 unscored.append(_unscored(name, None, str(error)))
+    logger.info("Prompts of %s: %s", encoder, summarize_prompts(prompts))
     # Whole embeddings first, else in the order of the tasks: the sort is stable.
     rows.sort(key=lambda row: "dimension" in row)
     return [*rows, *({**columns, **row} for row in unscored)], {**embedding, "prompt": prompts}

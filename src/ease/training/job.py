@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.batches import advise_on_full_memory
 from ease.encoders.check import start_of
-from ease.encoders.encoder import embedding_dimension
+from ease.encoders.encoder import describe_prompts, embedding_dimension
 from ease.encoders.encoding import encode_with
 from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
@@ -227,6 +227,7 @@ def build_model(job: TrainingJob, processes: int = 1) -> TrainingModel:
     """Load the encoder, make the head and the method, and choose the execution, on the CPU."""
     training = job.training
     encoder = load_for_training(job.encoder, job.pooling, training)
+    logger.info("Training %s: %s", start_of(job.encoder), describe_prompts(encoder))
     dimension = embedding_dimension(encoder)
     if training.language_ranks:
         check_rank(max(training.language_ranks), dimension=dimension)
@@ -348,5 +349,8 @@ def _card(
         parameters={"pooling": job.pooling, "method": options, "training": loop},
         scores=scores,
         start_scores=start_scores,
-        embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best_step}.",
+        embedding=(
+            f"{embedding_dimension(model.encoder)} dimensions, kept after step {best_step}. "
+            f"{describe_prompts(model.encoder)}"
+        ),
     )

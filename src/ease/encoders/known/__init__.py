@@ -1,7 +1,7 @@
 """Published encoders, one file each, with the values that training and evaluation need. Does not import torch.
 
 The file's name is the last part of the encoder's name: `bge-m3.yml` is for `BAAI/bge-m3`, and for folders that
-`recognise` traces back to it.
+`recognise` traces back to it by what is in them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from ease.encoders.check import configuration_of, is_sentence_encoder, origins_of
+from ease.encoders.check import configuration_of, downloaded_commit, is_sentence_encoder, origins_of
 from ease.encoders.options import RANDOM
 from ease.encoders.poolings import PoolingName
+from ease.encoders.prompts import OWN_PROMPT
 from ease.errors import EaseError
 from ease.options import StrictModel, validate
 
@@ -48,7 +49,9 @@ class KnownEncoder(StrictModel):
     precision: Literal["fp32", "bf16"] = Field("fp32", description="precision of its published weights")
     prompts: dict[str, str] = Field({}, description="texts before a sentence, by name")
     default_prompt: str | None = Field(
-        None, description="name of the prompt before each sentence in training and evaluation; null: none"
+        None,
+        description="name of the prompt before each sentence, in training and in tasks of types without a prompt of "
+        "their own; null: none",
     )
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
     methods: dict[str, MethodDefaults] = Field({}, description="overrides for single methods, by name")
@@ -63,8 +66,13 @@ class KnownEncoder(StrictModel):
 
     @model_validator(mode="after")
     def _complete(self) -> KnownEncoder:
-        if self.default_prompt is not None and self.default_prompt not in self.prompts:
+        if self.default_prompt is None:
+            return self
+        if self.default_prompt not in self.prompts:
             raise EaseError(f"`default_prompt` {self.default_prompt!r} is not one of `prompts`.")
+        for kind in OWN_PROMPT:
+            if kind not in self.prompts:
+                raise EaseError(f"`default_prompt` needs a prompt of {kind}, empty unless the authors use one for it.")
         return self
 
 
@@ -95,16 +103,26 @@ def names_of(encoder: str) -> list[str]:
 def recognise(encoder: str) -> KnownEncoder | None:
     """Return the published encoder that a hub name or folder is, or was made from; None if it is not known.
 
-    The first of these with a file counts: its name, its place in the hub's cache, the base model that its configuration
-    or its card names, and for a language model also its architecture. Training parameters, pooling and prompts all
-    follow this rule.
+    The first of these with a file counts: its hub name, its place in the hub's cache, the base model that its
+    configuration or its card names, the commit that it was downloaded from, and for a language model also its
+    architecture. Training parameters, pooling and prompts all follow this rule.
     """
     if encoder.startswith(RANDOM):
         return None
-    for name in names_of(encoder):
+    names = names_of(encoder)
+    # Renaming a folder must not change its embeddings.
+    if Path(encoder).exists():
+        names = names[1:]
+    for name in names:
         file = known_encoder(name)
         if file is not None:
             return file
+    commit = downloaded_commit(encoder)
+    if commit is not None:
+        for name in known_names():
+            file = known_encoder(name)
+            if file is not None and file.revision == commit:
+                return file
     # Encoders of sentences differ from language models of their architecture in what suits them.
     if is_sentence_encoder(encoder):
         return None

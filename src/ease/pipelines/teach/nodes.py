@@ -22,6 +22,7 @@ from ease.pipelines.entity_embeddings.nodes import make_start_encoder
 from ease.pipelines.options import AUDIT, SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.teach.prompts import choose_prompt
 from ease.pipelines.teach.setting import check_taught_languages
 from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
 from ease.pipelines.train.nodes import train_encoder
@@ -119,6 +120,7 @@ def build_start(
             "on the dumps."
         )
     if not setting.encoder.name.startswith(RANDOM):
+        choose_prompt(untrained, setting.dev_tasks, evaluation_data, tasks)
         return untrained
     name = f"{setting.name}.{MLM}"
     lock = lock_for_run(Path(work) / name)
