@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ import torch
 from pydantic import ValidationError
 from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
 
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT
 from ease.training import job as job_module
+from ease.training.batches import Batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from tests.training.tiny_training import MakeJob, Trained, losses
@@ -104,6 +107,30 @@ def test_torch_s_global_state_is_restored_and_bf16_is_near_single_precision(make
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.backends.cuda.cudnn_sdp_enabled()
     assert dict(os.environ) == environment
+
+
+def test_bf16_casts_each_weight_once_a_step(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    casts: list[Counter[int]] = []
+
+    class CastCounter(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten._to_copy.default and kwargs["dtype"] is torch.bfloat16:
+                casts[-1][args[0].data_ptr()] += 1
+            return func(*args, **(kwargs or {}))
+
+    def forward(model: TrainingModel, batch: Batch) -> dict[str, torch.Tensor]:
+        assert len(batch.columns["sentence"].chunks) > 1
+        casts.append(Counter())
+        with CastCounter():
+            terms = plain_forward(model, batch)
+        weights = {parameter.data_ptr() for parameter in model.encoder.parameters()}
+        casts[-1] = Counter({address: count for address, count in casts[-1].items() if address in weights})
+        return terms
+
+    plain_forward = TrainingModel.forward
+    monkeypatch.setattr(TrainingModel, "forward", forward)
+    run_job(make_job(development={}, training={"max_steps": 2, "precision": "bf16"}))
+    assert [set(counts.values()) for counts in casts] == [{1}, {1}]
 
 
 def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
