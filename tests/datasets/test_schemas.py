@@ -33,6 +33,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "sentence_index": 0,
         "text": "Town",
         "links": [LINK],
+        "holes": 0,
     },
     "redirects": {"language": "en", "source_title": "Towns", "target_title": "Town"},
     "pages": {"language": "en", "page_id": 7, "title": "Town"},
@@ -57,7 +58,7 @@ FAULTS: list[tuple[str, Change, str]] = [
 
 def table(name: str, rows: Rows) -> ibis.Table:
     """Return rows with the types that the engine gives them."""
-    kinds = {"sentence_index": "int32", "subject": "int64", "further_entities": "array<int64>"}
+    kinds = {"sentence_index": "int32", "holes": "int32", "subject": "int64", "further_entities": "array<int64>"}
     kinds["links"] = "array<struct<start: int32, end: int32, target: string>>"
     schema = {
         column: kinds.get(column, "int64" if isinstance(value, int) else "string")

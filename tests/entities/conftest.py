@@ -30,7 +30,7 @@ class Tables:
         linked = []
         for *key, index, text, targets in rows:
             links = [{"start": 0, "end": len(text), "target": target} for target in targets]
-            linked.append((*key, 1, index, text, links))
+            linked.append((*key, 1, index, text, links, 0))
         return self._table(linked, SENTENCES)
 
     def links(self, rows: Iterable[tuple[str, int, int, str, int]]) -> pa.Table:

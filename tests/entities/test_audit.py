@@ -111,3 +111,15 @@ def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, table
     wiki[0] = pa.concat_tables([wiki[0], second])
     wiki[2] = pa.concat_tables([wiki[2], tables.sitelinks([(1, "eo", "Rome bis")])])
     assert answers(audit(duckdb_engine, wiki)) == set()
+
+
+def test_sentences_with_holes_are_not_used(duckdb_engine: SQLBackend, wiki: Inputs) -> None:
+    before = answers(audit(duckdb_engine, wiki))
+    sentences = wiki[0]
+    assert ("first", "eo Rome 0", "en Rome 0") in before
+    holes = [int(text == "en Rome 0") for text in sentences["text"].to_pylist()]
+    place = sentences.schema.get_field_index("holes")
+    with_holes = sentences.set_column(place, "holes", pa.array(holes, pa.int32()))
+    after = answers(audit(duckdb_engine, [with_holes, *wiki[1:]]))
+    assert after
+    assert not any("en Rome 0" in answer for answer in after)

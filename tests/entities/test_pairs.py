@@ -73,6 +73,24 @@ def test_pairs_satisfy_the_options_and_removed_ones_are_counted(tables: Any) -> 
     assert all(sum(row[name] for row in counted) for name in FILTERS), "every filter is at work"
 
 
+def test_sentences_with_holes_are_dropped_and_counted(tables: Any) -> None:
+    texts = ["It is a town.", "It is near and.", "It is far away."]
+    sentences = tables.sentences(("en", 1, "P", index, text, []) for index, text in enumerate(texts))
+    sentences = sentences.set_column(
+        sentences.schema.get_field_index("holes"), "holes", pa.array([0, 2, 0], pa.int32())
+    )
+    links = tables.links(("en", 1, index, "T", 9) for index in range(3))
+    vocabulary = pa.table({"row": [0], "entity": [9], "label": ["T"], "link_count": [3]})
+    inputs = tuple(map(ibis.memtable, (sentences, links, vocabulary)))
+    for holes, kept in (("drop", [0, 2]), ("keep", [0, 1, 2])):
+        options = PairOptions(holes=holes)
+        filtered = filter_links(*inputs, options)
+        pairs = rows(select_pairs(filtered, inputs[0], options))
+        assert [row["sentence_index"] for row in pairs] == kept
+        (counted,) = rows(count_filters(filtered, options))
+        assert (counted["pairs"], counted["hole"], counted["left"]) == (3, 3 - len(kept), len(kept))
+
+
 def test_an_empty_result_reports_the_filters(tables: Any) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
     options = PairOptions(min_characters=500, max_characters=501)

@@ -55,7 +55,14 @@ def _links_lie_in_the_text(table: ibis.Table) -> Any:
 
 SCHEMAS: dict[str, TableSchema] = {
     "sentences": TableSchema(
-        {**_SENTENCE, "page_title": _TEXT, "revision_id": _NUMBER, "text": _TEXT, "links": ColumnSchema("array")},
+        {
+            **_SENTENCE,
+            "page_title": _TEXT,
+            "revision_id": _NUMBER,
+            "text": _TEXT,
+            "links": ColumnSchema("array"),
+            "holes": _INDEX,
+        },
         tuple(_SENTENCE),
         {"links lie in the text": _links_lie_in_the_text},
     ),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, as_table, draw, take_first
-from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
+from ease.entities.links import SENTENCE_KEY, check_limits, holes_of, page_subjects
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
 
@@ -76,7 +76,7 @@ def select_audit_sentences(
     languages: Sequence[str],
     options: AuditOptions,
 ) -> ir.Table:
-    """Return the sentences that an audit can use: on the pages of drawn items, within the length limits, unique.
+    """Return the sentences that an audit can use: on the pages of drawn items, within the limits, unique, complete.
 
     The same items are preferred in all languages, so that few pages are kept out of training.
 
@@ -95,7 +95,9 @@ def select_audit_sentences(
         `max_pairs` times 10 pages.
     """
     pages = _draw_pages(sentences, sitelinks, entity_types, languages, options)
-    on_pages = sentences.select(*SENTENCE_KEY, "text").inner_join(pages, ["language", "page_id"])
+    # A sentence without one of its words is no translation of another.
+    complete = sentences.filter(holes_of(sentences) == 0)
+    on_pages = complete.select(*SENTENCE_KEY, "text").inner_join(pages, ["language", "page_id"])
     on_pages = on_pages.select(*SENTENCE_KEY, "entity", "ticket", "text")
     lengths = on_pages.text.length()
     within = on_pages.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64
-from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
+from ease.entities.links import SENTENCE_KEY, check_limits, holes_of, page_subjects
 from ease.errors import EaseError
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
@@ -76,7 +76,11 @@ def number_sentences(
     languages = sorted({language for pair in pairs for language in pair})
     length = sentences.text.length()
     compared = sentences.filter(
-        sentences.language.isin(languages), length >= options.min_characters, length <= options.max_characters
+        sentences.language.isin(languages),
+        length >= options.min_characters,
+        length <= options.max_characters,
+        # A sentence without one of its words is no translation of another.
+        holes_of(sentences) == 0,
     )
     # Subjects of all sentences, not of those compared: a page's subject is that of its first sentence, which may be
     # too short or too long itself.

@@ -15,6 +15,13 @@ SENTENCE_KEY = ("language", "page_id", "sentence_index")
 _SENTENCES_IN_MEMORY = 8192
 
 
+def holes_of(sentences: ir.Table) -> ir.IntegerValue:
+    """Return the number of holes of each sentence; 0 in tables that were not made from dumps and lack the column."""
+    if "holes" in sentences.columns:
+        return sentences.holes
+    return ibis.literal(0, "int32")
+
+
 def sample_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
     """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
     sentences = pairs.select("sentence").distinct()

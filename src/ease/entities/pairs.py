@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, draw, hash_text, take_first
-from ease.entities.links import SENTENCE_KEY, check_limits
+from ease.entities.links import SENTENCE_KEY, check_limits, holes_of
 from ease.entities.negatives import MiningInputs, have_negatives
 from ease.errors import EaseError
 from ease.lazy import ibis, ir, pd
@@ -107,6 +107,7 @@ _FILTERS = {
     "rare_entity": "by `min_link_count` (their entity has too few links)",
     "too_short": "by `min_characters`",
     "too_long": "by `max_characters`",
+    "hole": "by `holes: drop` (a word of an unknown template is missing in their sentence)",
     "no_negative": "by `hard_negatives.without: drop` (no other entity of their type)",
 }
 
@@ -121,6 +122,9 @@ class PairOptions(StrictModel):
     )
     min_characters: int = Field(10, ge=1, description="shorter sentences are dropped")
     max_characters: int = Field(1000, ge=1, description="longer sentences are dropped")
+    holes: Literal["drop", "keep"] = Field(
+        "drop", description="whether to drop sentences in which a word of an unknown template may be missing"
+    )
     max_pairs_per_entity: int | None = Field(
         None, ge=1, description="maximum pairs of one entity in one language; null: no maximum"
     )
@@ -155,7 +159,7 @@ def filter_links(
         sentences: The ingested sentences.
         links: Their links, as `resolve_links` returns them, or their subjects, as `first_sentences` returns them.
         vocabulary: As `build_vocabulary` returns it for the links.
-        options: Limits of the texts' lengths.
+        options: Limits of the texts' lengths, and whether sentences with holes are dropped.
         mining: Inputs of the search for hard negatives, to drop pairs without one; None keeps them.
 
     Returns:
@@ -163,13 +167,14 @@ def filter_links(
         left).
     """
     frequent = vocabulary.select("entity", "row")
-    lengths = sentences.select(*SENTENCE_KEY, characters=sentences.text.length())
+    lengths = sentences.select(*SENTENCE_KEY, characters=sentences.text.length(), holes=holes_of(sentences))
     pairs = links.select(*PAIR_KEY).distinct().inner_join(lengths, list(SENTENCE_KEY))
-    pairs = pairs.select(*PAIR_KEY, "characters").left_join(frequent, "entity")
+    pairs = pairs.select(*PAIR_KEY, "characters", "holes").left_join(frequent, "entity")
     removed_by = ibis.cases(
         (pairs.row.isnull(), "rare_entity"),
         (pairs.characters < options.min_characters, "too_short"),
         (pairs.characters > options.max_characters, "too_long"),
+        ((pairs.holes > 0) & (options.holes == "drop"), "hole"),
     )
     filtered = pairs.select(*PAIR_KEY, removed_by=removed_by)
     if mining is None:
@@ -211,8 +216,8 @@ def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
     """Count each language's pairs, those that each filter removed first, and those left.
 
     Returns:
-        Columns language, pairs, rare_entity, too_short, too_long, no_negative, over_entity_cap, over_language_limit,
-        left.
+        Columns language, pairs, rare_entity, too_short, too_long, hole, no_negative, over_entity_cap,
+        over_language_limit, left.
     """
     # By entity first, since the cap counts an entity's pairs.
     by_entity = filtered.group_by("language", "entity").agg(

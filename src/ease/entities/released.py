@@ -28,7 +28,7 @@ from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikidata import ENTITY_TYPES, SITELINKS, SITELINKS_FILE, TYPES_FILE
 from ease.wikimedia.wikipedia import PAGES, PAGES_FILE, REDIRECTS, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
 
-RELEASED_PARTS_VERSION = 1
+RELEASED_PARTS_VERSION = 2
 """Raise it if released pairs now give other tables: parts of another version are read again."""
 UNDETERMINED = "und"
 """ISO 639's code for a text in an unknown language"""
@@ -149,7 +149,7 @@ def _sentence_batch(records: Sequence[ReleasedRecord], page_ids: Sequence[int], 
     # No wiki's title contains `#`, so no link leads to its own page, where it would be dropped.
     names = [f"#{number}" for number in page_ids]
     zeros = [0] * len(records)
-    return _batch(SENTENCES, [language] * len(records), page_ids, names, zeros, zeros, texts, links)
+    return _batch(SENTENCES, [language] * len(records), page_ids, names, zeros, zeros, texts, links, zeros)
 
 
 def _batch(schema: pa.Schema, *columns: Iterable[Any]) -> pa.RecordBatch:

@@ -169,9 +169,13 @@ SENTENCES = pa.schema(
         ("sentence_index", pa.int32()),
         ("text", pa.string()),
         ("links", pa.list_(_LINK)),
+        ("holes", pa.int32()),
     ]
 )
-"""Offsets of `links` are characters from the start of `text`."""
+"""Offsets of `links` are characters from the start of `text`.
+
+`holes` counts the places in a sentence where a word of an unknown template may be missing.
+"""
 REDIRECTS = pa.schema([("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())])
 PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
 """All pages, including redirects, empty pages and other namespaces, since Wikidata may link to them."""
@@ -182,7 +186,7 @@ _CHARACTERS_PER_GROUP = 16_000_000
 _GC_THRESHOLD = 50_000
 # Reasons to skip a page that another form of file has for each page.
 _UNREADABLE = ("malformed", "bad_title", "failed")
-_TOTALS = "pages articles redirects sentences links boundaries_in_links links_across_lines".split()
+_TOTALS = "pages articles redirects sentences links holes boundaries_in_links links_across_lines".split()
 
 
 class _SentenceTable:
@@ -193,7 +197,7 @@ class _SentenceTable:
         self._language = language
         # Id, title, revision, and numbers of sentences and links of each page.
         self._pages: list[tuple[int, str, int, int, int]] = []
-        self._columns = SentenceColumns([], [], [], [], [], [])
+        self._columns = SentenceColumns([], [], [], [], [], [], [])
         self._characters = 0
 
     def append(self, page: Page, title: str, columns: SentenceColumns) -> None:
@@ -233,6 +237,7 @@ class _SentenceTable:
                 pa.StructArray.from_arrays(links, fields=list(_LINK)),
                 type=pa.list_(_LINK),
             ),
+            pa.array(columns.holes, pa.int32()),
         ]
         self._writer.write(pa.RecordBatch.from_arrays(arrays, schema=SENTENCES))
         self._pages.clear()
@@ -290,6 +295,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
                 sentence_table.append(page, title, columns)
                 counts.update(link_counts)
                 counts.update(articles=1, links=len(columns.link_targets), sentences=len(columns.texts))
+                counts.update(holes=sum(map(bool, columns.holes)))
                 continue
             skipped[reason] += 1
             if reason == "redirect" and content is not None:

@@ -6,13 +6,15 @@ import importlib.util
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from ease.io.files import read_data_file
-from ease.wikimedia.wikitext import parser, passes
+from ease.wikimedia.wikitext import parser, passes, templates
+from ease.wikimedia.wikitext.markup import GAP
 from ease.wikimedia.wikitext.parser import link_trail, parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.wikitext.checks import check_article
@@ -74,6 +76,18 @@ def test_plain_links_are_read_as_others(monkeypatch: pytest.MonkeyPatch, source:
         monkeypatch.setattr(parser, "read_plain_links", plain)
         for number, text in enumerate(texts):
             assert parse_wikitext(text, SITES[number % len(SITES)]) == read[number], text
+
+
+def test_marks_of_holes_change_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = list(random_texts(3000))
+    sites = [SITES[number % len(SITES)] for number in range(len(texts))]
+    marked = list(map(parse_wikitext, texts, sites))
+    assert sum(map(len, (article.holes for article in marked))) > 200
+    monkeypatch.setattr(templates, "_HOLE", GAP)
+    for text, site, article in zip(texts, sites, marked, strict=True):
+        assert replace(article, holes=[]) == parse_wikitext(text, site), text
+        assert article.holes == sorted(article.holes)
+        assert all(0 <= hole <= len(article.text) for hole in article.holes)
 
 
 def test_no_trail_begins_with_an_ascii_character_that_the_passes_ignore() -> None:

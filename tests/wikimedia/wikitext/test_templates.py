@@ -149,3 +149,59 @@ def test_at_least_98_percent_are_read_as_written_by_hand() -> None:
             wrong.append((text, read))
     assert len(set(lines)) == len(lines) >= 300
     assert len(wrong) <= 0.02 * len(lines), wrong
+
+
+# The hole of a template that is not known, as ⟨?⟩, beside the nearest word.
+HOLES = [
+    ("en", "He was born in {{unheard|x}} and died.", "He was born in⟨?⟩ and died."),
+    ("en", "She met {{unheard|x}}.", "She met⟨?⟩."),
+    ("en", "{{unheard|x}} is a town.", "⟨?⟩is a town."),
+    ("en", "* {{unheard|x}}, a town", ", ⟨?⟩a town"),
+    ("en", "The [[Lima|{{unheard|x}} city]] is.", "The city⟨?⟩ is."),
+    ("en", "A [[Lima|{{unheard}}]] B.", "A Lima⟨?⟩ B."),
+    ("en", "He lived (in {{unheard|x}}) there.", "He lived (in⟨?⟩) there."),
+    ("en", "It was {{nowrap|{{unheard|5}} km}} long, {{convert|{{unheard}}|km}}.", "It was⟨?⟩ km long⟨?⟩,."),
+    ("en", "It is {{#expr: 1 + 2}} or {{PAGENAME}}.", "It is⟨?⟩ or⟨?⟩."),
+    ("en", "A&nbsp;{{unheard}} &amp; b.", "A⟨?⟩ & b."),
+    ("ja", "彼は{{未知|x}}に住む。", "彼は⟨?⟩に住む。"),
+    ("ja", "{{未知|x}}は作家である。", "⟨?⟩は作家である。"),
+    ("ja", "彼は、{{未知|x}}に住む。", "彼は⟨?⟩、に住む。"),
+    # Nothing is missing in print, or the sentence is complete without it.
+    ("en", "It ends here.{{unheard|x}} Then it goes on.", "It ends here. Then it goes on."),
+    ("en", "It ends here. {{unheard|x}} Then it goes on.", "It ends here. Then it goes on."),
+    ("en", "It ends here. {{unheard|x}}", "It ends here."),
+    ("en", "It ends,{{unheard|x}} then goes on.", "It ends, then goes on."),
+    ("en", "A town{{unheard|x}}\n* A list{{unheard}}", "A town\nA list"),
+    ("en", "Lima ({{unheard|x}}) is.", "Lima is."),
+    ("en", "Lima ({{unheard|x}}, Quechua; {{unheard|y}}) is.", "Lima (Quechua) is."),
+    ("en", "{{Unheard box|x}}\n'''Lima''' is.", "Lima is."),
+    ("en", "{{Unheard box|x}}'''Lima''' is.", "Lima is."),
+    ("en", "a {{Unheard\n| b = c}} d", "a d"),
+    ("en", "It is{{citation needed|date=May}} and{{sfn|A|2}} was {{dubious}} so{{who?}}.", "It is and was so."),
+    ("en", "{{coord|1|2|display=title}} It is {{Anchor|x}} here {{Cite web|url=x}}.", "It is here."),
+    ("en", "{|\n| {{unheard}}\n|}\n[[File:a.jpg|{{unheard}} x]] a", "a"),
+    ("ja", "彼は住む。{{未知|x}}それから", "彼は住む。それから"),
+    ("ja", "彼は{{要出典|date=2020年}}住む{{R|a}}。", "彼は住む。"),
+    ("ru", "Он жил{{нет АИ|1|2}} там{{кто?}}.", "Он жил там."),
+    ("fr", "Il habite{{référence nécessaire}}{{sfn|A}} ici.", "Il habite ici."),
+]
+
+
+@pytest.mark.parametrize(("language", "source", "text"), HOLES)
+def test_holes_stand_where_a_word_is_missing(language: str, source: str, text: str) -> None:
+    article = parse_wikitext(source, language)
+    marked = article.text
+    for hole in reversed(article.holes):
+        marked = f"{marked[:hole]}⟨?⟩{marked[hole:]}"
+    assert marked == text
+
+
+def test_sentences_count_their_holes() -> None:
+    article = parse_wikitext("He is. She met {{a x}} and {{b x}}. So {{c x}} is. An end.", "en")
+    assert [(sentence.text, sentence.holes) for sentence in article.sentences()] == [
+        ("He is.", 0),
+        ("She met and.", 2),
+        ("So is.", 1),
+        ("An end.", 0),
+    ]
+    assert parse_wikitext("A {{b x}} c.", "en", show=False).holes == []

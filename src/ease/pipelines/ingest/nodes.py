@@ -137,6 +137,7 @@ def summarize_ingest(
             "kept": counts["articles"],
             **{f"skipped_{reason}": number for reason, number in counts["skipped"].items()},
             "sentences": counts["sentences"],
+            "with_holes": counts["holes"],
             "links": counts["links"],
             "links_resolved": int(links_by_language["links_resolved"].get(language, 0)),
         }

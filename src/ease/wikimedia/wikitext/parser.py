@@ -7,9 +7,10 @@ passes mark both ends of each link in the text, so that a pass may remove text w
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import accumulate, compress
 from operator import add, eq, sub
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from ease.io.files import read_data_file
 from ease.wikimedia.languages import check_languages
+from ease.wikimedia.wikitext.holes import mark_holes
 from ease.wikimedia.wikitext.markup import (
     BREAK,
     GAP,
@@ -105,12 +107,16 @@ class Link(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence, its span in the article, and its links with offsets from the sentence's beginning."""
+    """A sentence, its span in the article, and its links with offsets from the sentence's beginning.
+
+    `holes` is the number of places in it where a word of an unknown template may be missing.
+    """
 
     text: str
     start: int
     end: int
     links: list[Link]
+    holes: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,11 +127,13 @@ class Article:
         text: The prose.
         links: Links to articles of the same wiki, in order and without overlaps; offsets count code points.
         language: Wikipedia's code of the language.
+        holes: Offsets at which a word of an unknown template may be missing, in order.
     """
 
     text: str
     links: list[Link]
     language: str = "en"
+    holes: list[int] = field(default_factory=list)
 
     def sentences(self, splitter: SplitterEngine = "icu") -> list[Sentence]:
         """Split the prose by ICU's rules; `polyglot`, which is under the GPLv3, finds the same sentences."""
@@ -136,19 +144,24 @@ _splitter = lru_cache(maxsize=32)(SentenceSplitter)
 
 
 class Prose(NamedTuple):
-    """Prose of a page, with a column for each field of its links."""
+    """Prose of a page, with a column for each field of its links, and the offsets of its holes."""
 
     text: str
     starts: list[int]
     ends: list[int]
     targets: list[str]
+    holes: Sequence[int] = ()
 
 
 class SentenceColumns(NamedTuple):
-    """Sentences of an article and their links, with a column for each field; links name their sentence by its index."""
+    """Sentences of an article and their links, with a column for each field; links name their sentence by its index.
+
+    `holes` has the number of holes in each sentence.
+    """
 
     starts: list[int]
     texts: list[str]
+    holes: list[int]
     link_sentences: list[int]
     link_starts: list[int]
     link_ends: list[int]
@@ -167,10 +180,9 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
     starts = [link.start for link in article.links]
     ends = [link.end for link in article.links]
     targets = [link.target for link in article.links]
-    columns, counts = split_prose(Prose(article.text, starts, ends, targets), splitter)
-    sentences = [
-        Sentence(text, start, start + len(text), []) for start, text in zip(columns.starts, columns.texts, strict=True)
-    ]
+    columns, counts = split_prose(Prose(article.text, starts, ends, targets, article.holes), splitter)
+    rows = zip(columns.starts, columns.texts, columns.holes, strict=True)
+    sentences = [Sentence(text, start, start + len(text), [], holes) for start, text, holes in rows]
     links = map(Link, columns.link_starts, columns.link_ends, columns.link_targets)
     for sentence, link in zip(columns.link_sentences, links, strict=True):
         sentences[sentence].links.append(link)
@@ -182,7 +194,7 @@ def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColum
 
     Columns are faster than a loop over links, of which a Wikipedia has hundreds of millions.
     """
-    text, link_starts, link_ends, targets = prose
+    text, link_starts, link_ends, targets, holes = prose
     starts, texts = splitter.split(text)
     ends = list(map(add, starts, map(len, texts)))
     firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
@@ -211,7 +223,21 @@ def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColum
     # White space around a sentence is not part of it.
     link_starts = list(map(sub, map(max, link_starts, sentence_starts), sentence_starts))
     link_ends = list(map(sub, map(min, link_ends, map(ends.__getitem__, firsts)), sentence_starts))
-    return SentenceColumns(starts, texts, firsts, link_starts, link_ends, targets), counts
+    hole_counts = _count_holes(starts, ends, holes)
+    return SentenceColumns(starts, texts, hole_counts, firsts, link_starts, link_ends, targets), counts
+
+
+def _count_holes(starts: list[int], ends: list[int], holes: Sequence[int]) -> list[int]:
+    """Return the number of holes of each sentence; a hole is at the first or last character or between them."""
+    counts = [0] * len(starts)
+    for hole in holes:
+        sentence = bisect_right(starts, hole) - 1
+        # A hole after the last word of a sentence, where the next one begins at once, belongs to the first one.
+        if sentence > 0 and hole == starts[sentence] == ends[sentence - 1]:
+            sentence -= 1
+        if sentence >= 0 and hole <= ends[sentence]:
+            counts[sentence] += 1
+    return counts
 
 
 def parse_wikitext(
@@ -258,7 +284,7 @@ def parse_wikitext(
             text = text.replace(mark, "")
     prose = read_prose(text, site, table)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
-    return Article(prose.text, links, site.language)
+    return Article(prose.text, links, site.language, list(prose.holes))
 
 
 def make_table(site: SiteInfo, templates: TemplateTable | Mapping[str, str] | None = None) -> TemplateTable:
@@ -282,12 +308,15 @@ def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None
     text = strip_quotes(decode_spaces(_choose_variants(text, site.language)))
     text = drop_magic_words(text)
     text, targets = _LinkReader(text, site).read()
-    text = _EXTERNAL.sub(lambda link: link[1] or GAP, text)
+    text = mark_holes(_EXTERNAL.sub(lambda link: link[1] or GAP, text))
     text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
     # Between the marks, pieces alternate: prose, a link's text, prose, and so on.
     pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
+    holes: list[int] = []
+    if HOLE in text:
+        pieces, holes = _take_holes(pieces)
     bounds = list(accumulate(map(len, pieces)))
     starts = bounds[:-1:2]
     ends = bounds[1::2]
@@ -303,7 +332,22 @@ def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None
         starts = list(compress(starts, words))
         ends = list(compress(ends, words))
         targets = list(compress(targets, words))
-    return Prose("".join(pieces), starts, ends, targets)
+    return Prose("".join(pieces), starts, ends, targets, holes)
+
+
+def _take_holes(pieces: list[str]) -> tuple[list[str], list[int]]:
+    """Return pieces of a text without the marks of holes, and the offsets of the holes."""
+    holes: list[int] = []
+    position = 0
+    without_marks: list[str] = []
+    for piece in pieces:
+        *parts, last = piece.split(HOLE)
+        for part in parts:
+            position += len(part)
+            holes.append(position)
+        position += len(last)
+        without_marks.append("".join([*parts, last]))
+    return without_marks, holes
 
 
 @cache
@@ -432,7 +476,7 @@ class _LinkReader:
                     end = len(text)
                 heading = text[position:end]
                 # The line is a heading only if it also ends with a mark.
-                if heading.rstrip(" \t" + GAP).endswith("="):
+                if heading.rstrip(" \t" + GAP + HOLE).endswith("="):
                     self._heading_end = position + len(heading)
         pieces.append(text[position:])
         self._show_unclosed()
@@ -456,12 +500,15 @@ class _LinkReader:
             label = without_qualifier(head)
         if (GAP in label or not label.strip()) and not _WORD.search(label):
             # Only markup was in the label, such as a template or an image.
-            label = head.strip().removeprefix(":")
+            label = head.strip().removeprefix(":") + HOLE * label.count(HOLE)
         phrase = label + trail
         if kind is not TargetKind.ARTICLE or in_heading:
             self.pieces.append(phrase)
             return
         phrase = self._pop_prefix() + phrase
+        # Marks of holes stand after the link, whose edges have none.
+        holes = HOLE * phrase.count(HOLE)
+        phrase = phrase.replace(HOLE, "")
         surface = phrase.strip(_EDGES)
         # White space at the ends is text between the words, but not part of the link.
         before = ""
@@ -471,7 +518,7 @@ class _LinkReader:
             after = " " if phrase[-1].isspace() else ""
         if "\n" in surface:
             surface = " ".join(surface.split())
-        self.pieces.append(f"{before}{LINK_START}{surface}{LINK_END}{after}")
+        self.pieces.append(f"{before}{LINK_START}{surface}{LINK_END}{holes}{after}")
         self.targets.append(title)
 
     def _pop_prefix(self) -> str:

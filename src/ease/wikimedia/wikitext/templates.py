@@ -48,7 +48,7 @@ LISTS_DIGEST = hashlib.blake2b(
 ).hexdigest()
 """Hash of the shipped lists, on which what is learnt from a dump depends."""
 # What an unknown template leaves: a gap like any other, and the mark.
-_HOLE = GAP
+_HOLE = GAP + HOLE
 # Nested templates that are shown; deeper ones are removed, as beyond MediaWiki's limit of 40 expansions.
 _DEEPEST = 40
 # Characters of a template's source; a longer template is removed.
@@ -69,7 +69,9 @@ _OPENING = {"}": "{", "]": "["}
 # An argument; the bar of a link or of a script variant in it does not end it.
 _PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
 _ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
-_LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?")
+# `{{lang-fr|mot}}`, with the language's name; `lang-fr2`, as some wikis have it, without.
+_LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?([23]?)")
+_SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
 _FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
 _HIDDEN_PATTERN = re.compile("|".join(TEMPLATE_DATA["hidden patterns"]))
 
@@ -164,14 +166,7 @@ class TemplateTable:
         if specification := self.learnt.get(title):
             if entry := self._read(specification, steps):
                 return entry
-        if lower in self._of_all:
-            return self._of_all[lower]
-        if match := _LANGUAGE_TEMPLATE.fullmatch(lower):
-            code = match[1]
-            return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
-        if _HIDDEN_PATTERN.fullmatch(lower):
-            return TemplateEntry(None)
-        return None
+        return self._of_all.get(lower) or _find_by_pattern(lower)
 
     def expand(self, body: Body, arguments: Mapping[str, str]) -> str:
         """Return the words of a template's text; raises UnknownOutputError if they cannot be known."""
@@ -249,6 +244,20 @@ def read_specification(specification: str) -> TemplateEntry | None:
         return TemplateEntry(lambda arguments: ship(arguments._replace(positional=[value, *arguments.positional])))
     if kind in FAMILIES:
         return TemplateEntry(FAMILIES[kind])
+    return None
+
+
+def _find_by_pattern(name: str) -> TemplateEntry | None:
+    """Return how a template is shown whose lower-case name has a form that is known on all wikis."""
+    if match := _LANGUAGE_TEMPLATE.fullmatch(name):
+        code, without_name = match.groups()
+        if without_name:
+            return read_specification("argument: 1")
+        return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
+    if _SCRIPT_TEMPLATE.fullmatch(name):
+        return read_specification("argument: 1")
+    if _HIDDEN_PATTERN.fullmatch(name):
+        return TemplateEntry(None)
     return None
 
 
