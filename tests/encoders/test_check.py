@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
@@ -53,9 +53,24 @@ def with_a_token_too_many(model: Path) -> None:
     tokenizer.save(str(model / "tokenizer.json"))
 
 
+def with_length(length: Any) -> Callable[[Path], None]:
+    def damage(model: Path) -> None:
+        file = model / "sentence_bert_config.json"
+        file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), "max_seq_length": length}), "utf-8")
+
+    return damage
+
+
+def as_pointer(name: str) -> Callable[[Path], None]:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    return lambda model: (model / name).write_text(pointer, encoding="utf-8")  # type: ignore[func-returns-value, return-value]
+
+
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
+        *((with_length(length), f"`max_seq_length` is {length!r}, in sent") for length in (-1, 0, "64", 1.5, True)),
+        *((as_pointer(name), f"{name} is a pointer of Git LFS") for name in ("model.safetensors", "tokenizer.json")),
         (with_config(model_type="nobert"), "nobert"),
         (truncated, "model are incomplete ("),
         (without("model.safetensors"), "has no weights: none of model.safetensors"),
@@ -74,6 +89,20 @@ def test_a_model_that_does_not_load_is_refused_with_the_cause(
         load_encoder(str(model))
     with pytest.raises(EaseError, match=rf"^Encoder '{model}' does not load: .*{re.escape(expected)}.*\Z"):
         check_encoder(str(model))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("part", [0, 2])
+def test_weights_that_are_not_finite_are_refused(part: int, number: float, tmp_path: Path) -> None:
+    model = encoder()
+    dimension = model.get_embedding_dimension()
+    assert dimension is not None
+    model.append(Dense(dimension, 4))
+    with torch.no_grad():
+        list(model[part].parameters())[-1].view(-1)[-1] = number
+    save_encoder(model, tmp_path / "model")
+    with pytest.raises(EaseError, match="does not load: its weights `.*` hold NaN or infinite numbers"):
+        load_encoder(str(tmp_path / "model"))
 
 
 def test_pickled_weights_with_other_objects_are_refused(model: Path) -> None:

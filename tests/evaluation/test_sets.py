@@ -54,6 +54,18 @@ def test_faulty_subsets_are_left_out_and_missing_ones_stay_wanted(tmp_path: Path
     assert located_parameters({}, {"stsb": found}) == {}, "the project has the task no more"
 
 
+def test_other_files_than_those_located_are_refused(tmp_path: Path) -> None:
+    own = {"kind": "graded_pairs", "path": str(tmp_path), "file": "{subset}.tsv", "names": "a b"}
+    columns = {"columns": {"left": "x", "right": "y", "score": "z"}}
+    for name in ("a.tsv", "b.tsv", "c.tsv"):
+        (tmp_path / name).write_text("x\ty\tz\n")
+    tasks = {"own": {**own, **columns}}
+    located = locate_sets(select_tasks(["own"], tasks))
+    assert located_parameters({"own": {**tasks["own"], "names": "a"}}, located)
+    with pytest.raises(EaseError, match=r"`tasks\.own` names other files of a, b than those located.*acquire_eval"):
+        located_parameters({"own": {**tasks["own"], "file": "c.tsv"}}, located)
+
+
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_changed_evaluation_set_is_refused(options: dict[str, dict[str, Any]], deleted: bool) -> None:
     located = locate_sets(select_tasks(["stsb:dev"], options))

@@ -67,11 +67,11 @@ def test_a_stop_during_the_imports_is_printed_in_one_line() -> None:
 
 
 def test_a_run_reports_its_own_missing_scores_alone() -> None:
-    results, node = Results(), SimpleNamespace(tags={EVALUATE_TAG})
-    given: dict[str, Any] = {"pipeline": Pipeline([]), "catalog": DataCatalog()}
+    results, node = Results(), SimpleNamespace(name="score", inputs=[], tags={EVALUATE_TAG})
+    given: dict[str, Any] = {"run_params": {}, "pipeline": Pipeline([]), "catalog": DataCatalog()}
     missing = {"value": None, "note": "no such file", "task": "stsb", "subset": "dev"}
-    results.after_node_run(node, {"s.ease.scores": [missing]})  # type: ignore[arg-type]
+    results.after_node_run(node, given["catalog"], {"s.ease.scores": [missing]})  # type: ignore[arg-type]
     with pytest.raises(EaseError, match="Not scored:\ns.ease stsb dev: no such file"):
         results.after_pipeline_run(**given)
-    results.before_pipeline_run()
+    results.before_pipeline_run(**given)
     results.after_pipeline_run(**given)

@@ -14,7 +14,7 @@ from kedro.framework.project import pipelines
 from mlflow.tracking import MlflowClient
 
 from ease.errors import EaseError
-from ease.hooks.names import Names
+from ease.hooks.names import Names, find_idle_parameters
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.checks import find_faults
 from tests.contexts import give, given_context
@@ -239,6 +239,46 @@ def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -
     assert "first run `kedro run --pipelines=train_multilingual --tags=acquire," in fault
 
 
+@pytest.mark.parametrize(
+    ("chosen", "namespace", "given", "idle"),
+    [
+        ("evaluate", "multilingual.simcse", {"multilingual__simcse__training__max_steps": 6}, "(train_"),
+        ("evaluate", "multilingual.simcse", {"acquire__wikipedia": "dumps", "evaluate__tasks": "stsb"}, "(acquire "),
+        ("train", "multilingual.simcse", {"multilingual__ease__training__max_steps": 6}, "(train_"),
+        ("report", None, {"evaluate__tasks": "stsb"}, ""),
+        ("train", "multilingual.simcse", {"multilingual__simcse": {}, "engine": "spark"}, None),
+        ("teach", None, {"teach__language": "br"}, None),
+        ("sweep", None, {"sweep": "ablation", "multilingual__ease__training__max_steps": 6}, None),
+    ],
+)
+def test_parameters_that_a_run_does_not_read_are_named(
+    context: KedroContext, chosen: str, namespace: str | None, given: dict[str, Any], idle: str | None
+) -> None:
+    assert context
+    pipeline = pipelines[chosen]
+    pipeline = pipeline.only_nodes_with_namespaces([namespace]) if namespace else pipeline
+    typed: dict[str, Any] = {}
+    for name, value in given.items():
+        group = typed
+        *parents, last = name.split("__")
+        for parent in parents:
+            group = group.setdefault(parent, {})
+        group[last] = value
+    names = find_idle_parameters(typed, pipeline)
+    if idle is None:
+        assert names == []
+    else:
+        first = next(iter(given)).replace("__", ".")
+        assert [name.startswith(f"`{first}` ") and idle in name for name in names] == [True]
+
+
+@pytest.mark.project
+def test_a_run_that_reads_no_given_parameter_is_refused(empty: Project) -> None:
+    done = empty.kedro("run", "--pipelines=report", "--params", "acquire.wikipedia=dumps", check=False, start=False)
+    message = "Parameters without effect, since this run does not read them: `acquire.wikipedia` (acquire reads it)."
+    assert message in done.stderr
+
+
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:
     test, project = "stsb:test", make_project(tmp_path)
     setting, ease = {"dev_tasks": ["stsb:dev"], "test_tasks": [test]}, {"options": {"temperatur": 1}}
@@ -252,6 +292,9 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
         faults = faults_of(context, "evaluate", "multilingual.simcse", evaluate__tasks=test)
         named = "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in "
         assert_lines(faults, named, "No encoder is trained, and `evaluate.baselines` names none")
+        moved = faults_of(context, "evaluate", "multilingual.simcse", tasks__stsb__path="../../etc/passwd")
+        assert moved[-1].startswith("`tasks.stsb.path` is ../../etc/passwd, and its set was located at stsb. This run ")
+        assert "first run the pipeline `acquire_evaluation` with the same --params" in moved[-1]
         (wrong,) = (fault for fault in faults_of(context, "train", "multilingual.ease") if "temperatur" in fault)
         typed = {"multilingual__setting__test_tasks": test}
         faults = faults_of(context, "acquire_evaluation", "multilingual", **typed)

@@ -30,8 +30,13 @@ MODULES = "modules.json"
 """List of an encoder's modules, which sentence-transformers saves"""
 CONFIG = "config.json"
 """Configuration of a transformer"""
+LENGTH = "sentence_bert_config.json"
+"""Settings of an encoder's transformer, which sentence-transformers saves"""
 WEIGHTS = tuple(name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json"))
 
+_POINTER = b"version https://git-lfs.github.com/spec/"
+# The specification limits pointers to 1,024 bytes.
+_MAX_POINTER_BYTES = 1024
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 """Folder of a model of an organisation in the hub's cache"""
 _LAYER = re.compile(r"encoder\.layer\.\d+\.")
@@ -214,9 +219,11 @@ def _check_files(name: str) -> None:
         if MODULES not in files and not (CONFIG in files and files & set(WEIGHTS)):
             raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}")
         return
+    check_pointers(name)
     transformer = _transformer_folder(folder)
     if transformer is None:
         return
+    _check_saved_length(transformer)
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
     if not _has_weights(transformer):
@@ -227,6 +234,28 @@ def _check_files(name: str) -> None:
     except Exception as error:  # often of the JSON library, which names no file
         raise ValueError(f"the tokenizer in {transformer} is broken ({error}): get its files again") from error
     check_tokenizer(tokenizer, config)
+
+
+def check_pointers(name: str, revision: str | None = None) -> None:
+    """Refuse a folder with pointers of Git LFS in place of files, as a clone without Git LFS leaves them."""
+    folder = _local_folder(name, revision)
+    if folder is None or not folder.is_dir():
+        return
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.stat().st_size < _MAX_POINTER_BYTES and file.read_bytes().startswith(_POINTER):
+            raise ValueError(f"{file} is a pointer of Git LFS, not the file itself: run `git lfs pull` in its clone")
+
+
+def _check_saved_length(transformer: Path) -> None:
+    settings = read_json(transformer / LENGTH)
+    if isinstance(settings, dict) and settings.get("max_seq_length") is not None:
+        check_length(settings["max_seq_length"])
+
+
+def check_length(length: Any) -> None:
+    """Refuse a `max_seq_length` that is no positive number, which fails at the first text only."""
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise ValueError(f"its `max_seq_length` is {length!r}, in {LENGTH}: set a positive number of tokens")
 
 
 def check_saved(name: str, revision: str | None = None) -> None:

@@ -16,6 +16,8 @@ from transformers import BertConfig, BertModel
 
 from ease.encoders.check import (
     cannot_load,
+    check_length,
+    check_pointers,
     check_saved,
     check_tokenizer,
     commit_of,
@@ -177,6 +179,7 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
         model_options = None
         if dtype is not None:
             model_options = {"dtype": dtype}
+        check_pointers(name, commit)
         # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
         with no_progress_bars(), seeded(0):
             encoder = SentenceTransformer(place, device="cpu", revision=commit, model_kwargs=model_options)
@@ -184,9 +187,11 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             # The option is the transformer's alone; later modules are converted here.
             encoder = encoder.to(dtype)
         check_saved(name, commit)
+        _check_finite(encoder)
         first = encoder[0]
         if isinstance(first, Transformer):
             check_tokenizer(encoder.tokenizer, first.model.config)
+            check_length(encoder.max_seq_length)
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
     if isinstance(first, Transformer) and encoder.tokenizer.pad_token is None:  # as of many decoders
@@ -194,6 +199,13 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             raise EaseError(f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again.")
         encoder.tokenizer.pad_token = encoder.tokenizer.eos_token
     return encoder
+
+
+def _check_finite(encoder: SentenceTransformer) -> None:
+    """Refuse weights that are not finite: every embedding would be NaN, and every score."""
+    for weight_name, weight in encoder.named_parameters():
+        if not weight.isfinite().all():
+            raise ValueError(f"its weights `{weight_name}` hold NaN or infinite numbers: get them from another place")
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:

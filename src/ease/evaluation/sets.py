@@ -10,7 +10,7 @@ from typing import Any
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import configured_subsets, select_parameters
-from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks import TaskParameters, build_task
 from ease.evaluation.tasks.base import Task, missing_files, no_set
 from ease.io.files import hash_contents
 from ease.options import StrictModel
@@ -35,6 +35,8 @@ class LocatedSet(StrictModel):
     """Error message of each complete subset that cannot be read."""
     source: str = "their publisher"
     """Where the files are published."""
+    address: str = ""
+    """The task's `path` when the set was located; empty if an earlier version located it."""
 
     def version(self, subset: str) -> str:
         """SHA-256 of a subset's data; of all data for another name, such as an average."""
@@ -125,6 +127,7 @@ def located_parameters(tasks: TaskParameters, located: LocatedSets) -> dict[str,
         if name not in tasks:
             # An earlier run located it, and the project's configuration has changed since.
             continue
+        check_address(name, tasks[name], located_set)
         _check_unchanged(name, located_set)
         parameters[name] = {**tasks[name], "path": str(located_set.path)}
         configured = configured_subsets(tasks[name])
@@ -137,6 +140,28 @@ def located_parameters(tasks: TaskParameters, located: LocatedSets) -> dict[str,
         if located_set.faults and set(readable) & set(located_set.subsets):
             parameters[name]["subsets"] = tuple(readable)
     return parameters
+
+
+def check_address(name: str, parameters: Mapping[str, Any], located: LocatedSet) -> None:
+    """Refuse parameters that name other files than those located: the old files would be scored."""
+    address = str(parameters.get("path", ""))
+    other = ""
+    if located.address and address != located.address:
+        other = f"`tasks.{name}.path` is {address}, and its set was located at {located.address}"
+    elif "kind" in parameters:
+        files = build_task(name, {**parameters, "path": str(located.path)}).files()
+        changed = [
+            subset
+            for subset, paths in files.items()
+            if subset in located.subsets and _below(located.path, paths) != located.subsets[subset]
+        ]
+        if changed:
+            other = f"`tasks.{name}` names other files of {shortened(changed)} than those located"
+    if other:
+        raise EaseError(
+            f"{other}. This run does not locate sets: first run the pipeline `acquire_evaluation` with the same "
+            "--params."
+        )
 
 
 def _check_unchanged(name: str, located: LocatedSet) -> None:

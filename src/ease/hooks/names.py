@@ -198,6 +198,34 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")
 
 
+def find_idle_parameters(given: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
+    """Return the parameters from `--params` that no node of a run reads, each with a pipeline that reads it."""
+    read = _read_by(pipeline)
+    # The engine completes the catalog, and names with `_` complete other parameters.
+    elsewhere = {"engine"}
+    if any(name.partition(".")[0] == "teach" for name in read):
+        elsewhere.add("teach")
+    if any("sweep" in node.tags for node in pipeline.nodes):
+        elsewhere |= {"sweep", "sweeps", *SWEPT_SETTINGS}
+    idle = []
+    for name in dotted(given):
+        is_read = any(_is_within(name, group) or _is_within(group, name) for group in read | elsewhere)
+        if is_read or name.startswith(SHARED):
+            continue
+        readers = [key for key, other in pipelines.items() if any(_is_within(name, group) for group in _read_by(other))]
+        # Sweeps read all recipes, to vary them.
+        readers = [key for key in readers if key != "sweep"] or readers
+        reader = ""
+        if readers:
+            reader = f" ({min(readers, key=lambda key: len(pipelines[key].nodes))} reads it)"
+        idle.append(f"`{name}`{reader}")
+    return idle
+
+
+def _read_by(pipeline: Pipeline) -> set[str]:
+    return {name.removeprefix("params:") for name in pipeline.inputs() if is_parameter(name)}
+
+
 def _is_within(field: str, group: str) -> bool:
     return f"{field}.".startswith(f"{group}.")
 

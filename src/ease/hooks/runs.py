@@ -21,6 +21,8 @@ from pydantic import TypeAdapter
 
 import ease
 from ease.errors import EaseError
+from ease.evaluation.sets import shortened
+from ease.hooks.names import find_idle_parameters
 from ease.io.atomic import write_text_atomically
 from ease.io.files import make_or
 from ease.io.locks import lock_data_for_run
@@ -83,7 +85,8 @@ class Guard:
             needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
             pipeline = Pipeline(needed)
         free, typed = round(self._globals["free_disk_gb"] * 1e9), dotted(run_params["runtime_params"] or {})
-        faults = find_newer_versions(pipeline, catalog)
+        faults = _refuse_idle_parameters(run_params["runtime_params"] or {}, pipeline)
+        faults += find_newer_versions(pipeline, catalog)
         faults += find_faults(pipeline, catalog, Path(data), free, typed)
         if len(faults) > 1:
             listed = "".join(f"\n- {fault}" for fault in faults)
@@ -100,6 +103,21 @@ class Guard:
     def on_pipeline_error(self) -> None:
         """Release the work folders of a failed run."""
         release_work()
+
+
+def _refuse_idle_parameters(given: dict[str, Any], pipeline: Pipeline) -> list[str]:
+    """Return a fault if the nodes of a run read none of the parameters from `--params`; warn if they read only some.
+
+    Commands for several runs may have the same parameters, of which each run reads some.
+    """
+    idle = find_idle_parameters(given, pipeline)
+    if not idle:
+        return []
+    message = f"Parameters without effect, since this run does not read them: {shortened(idle)}."
+    if len(idle) == len(dotted(given)):
+        return [message]
+    logger.warning("%s", message)
+    return []
 
 
 def find_newer_versions(pipeline: Pipeline, catalog: DataCatalog) -> list[str]:

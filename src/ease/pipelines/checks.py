@@ -22,6 +22,7 @@ from kedro.pipeline.node import Node
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import check_references
+from ease.evaluation.sets import check_address, read_located
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import error_prefix
 from ease.io.files import check_free_space, check_writable
@@ -110,6 +111,7 @@ def find_faults(
             run.check(check_writable, Path(dataset._filepath))
     run.check(check_free_space, data, run.required_bytes)
     run.check(_check_inputs, run)
+    _check_located_sets(run)
     run.check(_check_engine, run)
     # Nodes that share a parameter find the same fault.
     return list(dict.fromkeys(run.faults))
@@ -154,6 +156,16 @@ def _check_inputs(run: PlannedRun) -> None:
         commands = dict.fromkeys(_command_to_make(name) for name in missing)
         names = ", ".join(f"`{name}`" for name in missing)
         raise EaseError(f"No run has made {names} yet: first run {' and '.join(commands)}.")
+
+
+def _check_located_sets(run: PlannedRun) -> None:
+    """Refuse tasks whose parameters name other files than an earlier run has located."""
+    tasks = run.parameter("tasks")
+    for dataset in sorted(name for name in run.pipeline.inputs() if name.endswith("evaluation_data")):
+        if run.catalog.exists(dataset):
+            for name, located in read_located(run.catalog.load(dataset)).items():
+                if name in tasks:
+                    run.check(check_address, name, tasks[name], located)
 
 
 def _command_to_make(dataset: str) -> str:

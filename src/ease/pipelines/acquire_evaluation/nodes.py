@@ -79,7 +79,10 @@ def locate(
             path = sets.locate(address)
         parameters[name] = {**tasks[name], "path": str(path)}
     selected = select_tasks(references, parameters)
-    located = read_sets(locate_sets(selected), selected)
+    located = {
+        name: task_set.model_copy(update={"address": str(tasks[name]["path"])})
+        for name, task_set in read_sets(locate_sets(selected), selected).items()
+    }
     for reference in required:
         name, _, subset = reference.partition(":")
         # A set that is there is scored, even if further files of it could not be downloaded.
