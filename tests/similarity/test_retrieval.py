@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ease.similarity import neighbours, retrieval
 from ease.similarity.neighbours import mutual_neighbours
-from ease.similarity.retrieval import best_pairs, csls_ranks, margin_scores, ndcg, parallel_hits
+from ease.similarity.retrieval import best_pairs, csls_ranks, margin_scores, ndcg, parallel_csls_hits, parallel_hits
 from ease.similarity.vectors import unit_rows
 
 
@@ -92,6 +92,24 @@ def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int], monkey
     for own, queries, candidates in zip(found, (left, right), (right, left), strict=True):
         nearest = NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
         np.testing.assert_array_equal(own, nearest == np.arange(257))
+
+
+@pytest.mark.parametrize("rows", [4, 60])
+def test_parallel_hits_by_csls_are_those_of_the_full_matrix(rows: int) -> None:
+    left = random_rows(rows, 6, 6)
+    # Right row 0 is a hub, near all left rows.
+    right = left + 0.9 * random_rows(rows, 6, 7)
+    right[0] = left.mean(axis=0)
+    cosines = unit_rows(left).astype(np.float64) @ unit_rows(right).T
+    count = min(10, rows)
+    near_left = np.sort(cosines, axis=1)[:, -count:].mean(axis=1)
+    near_right = np.sort(cosines, axis=0)[-count:].mean(axis=0)
+    csls = 2 * cosines - near_left[:, None] - near_right[None, :]
+    forward, backward = parallel_csls_hits(left, right)
+    np.testing.assert_array_equal(forward, csls.argmax(axis=1) == np.arange(rows))
+    np.testing.assert_array_equal(backward, csls.argmax(axis=0) == np.arange(rows))
+    if rows > 10:
+        assert (np.array([forward, backward]) != np.array(parallel_hits(left, right))).any()
 
 
 def test_ties_are_misses_for_every_order_and_block_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,6 @@ def score_each(
             except EaseError as error:
                 logger.warning("The task %s could not be scored: %s", name, error)
                 unscored.append(_unscored(name, None, str(error)))
-    logger.info("Prompts of %s: %s", encoder, summarize_prompts(prompts))
     # Whole embeddings first, else in the order of the tasks: the sort is stable.
     rows.sort(key=lambda row: "dimension" in row)
     return [*rows, *({**columns, **row} for row in unscored)], {**embedding, "prompt": prompts}
@@ -211,13 +210,15 @@ def _cached_task_scores(
 
 
 def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None:
-    """Log one line for the encoder: its main scores, those of subsets in `languages`, and what was not scored."""
+    """Log one line for the encoder: its main scores, those of subsets in `languages`, failures, and its prompts."""
     parts = [f"{name} {value:.2f}" for name, value in headline(rows, languages).items()]
     missing = [row for row in rows if row["value"] is None and row["task"]]
     if missing:
         names = (" ".join(filter(None, (row["task"], row["subset"]))) for row in missing)
         parts.append(f"not scored: {' and '.join(names)}")
     if parts:
+        prompts = {row["task"]: row["prompt"] for row in rows if row.get("prompt") is not None}
+        parts.append(f"prompts: {summarize_prompts(prompts)}")
         logger.info("Scored %s: %s", encoder, ", ".join(parts))
 
 

@@ -23,7 +23,7 @@ from ease.similarity.neighbours import (
     nearest_neighbours,
     similarity_blocks,
 )
-from ease.similarity.vectors import DECIMALS, Floats, UnitRows
+from ease.similarity.vectors import DECIMALS, Floats, UnitRows, unit_rows
 
 K = 10
 """Documents of a query that count"""
@@ -42,6 +42,20 @@ def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
     left_hits = hits_within(forward.cosines, forward.rows == translations, 1)
     right_hits = hits_within(backward.cosines, backward.rows == translations, 1)
     return left_hits, right_hits
+
+
+def parallel_csls_hits(left: ArrayLike, right: ArrayLike, neighbours: int = 10) -> tuple[Flags, Flags]:
+    """Return the hits of `parallel_hits` by CSLS (see `csls_ranks`), which lowers rows that are near all others.
+
+    The mean cosine with the nearest rows of the other side is of as many as `neighbours`, or of all if there are fewer.
+    """
+    first = unit_rows(left)
+    second = unit_rows(right)
+    rows = np.arange(len(first))
+    own = np.column_stack([rows, rows])
+    forward = csls_ranks(first, second, first, own, neighbours) == 1
+    backward = csls_ranks(second, first, second, own, neighbours) == 1
+    return forward, backward
 
 
 def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats]:

@@ -40,6 +40,7 @@ from ease.training.loop import MetricsReport, Progress, train_model
 from ease.training.model import TrainingModel, load_for_training
 from ease.training.options import TrainingJob, TrainingResult, check_frozen
 from ease.training.prepared_pairs import (
+    default_prompt,
     entity_columns,
     has_hard_negatives,
     open_pairs,
@@ -227,7 +228,8 @@ def build_model(job: TrainingJob, processes: int = 1) -> TrainingModel:
     """Load the encoder, make the head and the method, and choose the execution, on the CPU."""
     training = job.training
     encoder = load_for_training(job.encoder, job.pooling, training)
-    logger.info("Training %s: %s", start_of(job.encoder), describe_prompts(encoder))
+    if default_prompt(encoder):
+        logger.info("Training %s: %s", start_of(job.encoder), describe_prompts(encoder))
     dimension = embedding_dimension(encoder)
     if training.language_ranks:
         check_rank(max(training.language_ranks), dimension=dimension)

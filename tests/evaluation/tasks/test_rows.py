@@ -205,7 +205,7 @@ def test_each_kind_of_own_file_is_scored(tmp_path: Path, encode: Encode) -> None
     assert scored(encode, "own_labelled_texts", mine(tmp_path, file="texts.csv"))["accuracy"] == 100
     write_table(tmp_path / "sides.tsv", ("en", "de", "id"), [(*row, "1") for row in SENTENCES])
     configured = mine(tmp_path, file="sides.tsv", columns={"left": "en", "right": "de"})
-    assert scored(encode, "own_parallel_sentences", configured) == {"retrieval_accuracy": 100}
+    assert scored(encode, "own_parallel_sentences", configured) == {"retrieval_accuracy": 100, "csls_accuracy": 100}
     write_table(tmp_path / "queries.jsonl", ("query", "document", "gain"), QUERIES)
     write_table(tmp_path / "more.csv", ("document",), [(f"red apple red {n}",) for n in range(3)])
     gain = {"file": "queries.jsonl", "columns": {"gain": "gain"}}

@@ -1,4 +1,4 @@
-"""Parallel sentences, scored by retrieval of each sentence's translation by cosine (section 5.3)."""
+"""Parallel sentences, scored by retrieval of each sentence's translation by cosine (section 5.3) and by CSLS."""
 
 from __future__ import annotations
 
@@ -16,20 +16,28 @@ from ease.evaluation.scores import Score, averages
 from ease.evaluation.tasks.base import SubsetFiles, Task, TaskOptions, Texts
 from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, read_parquet_rows, required
 from ease.similarity.encode import Encode
-from ease.similarity.retrieval import parallel_hits
+from ease.similarity.retrieval import parallel_csls_hits, parallel_hits
 
 RETRIEVAL_ACCURACY = "retrieval_accuracy"
+CSLS_ACCURACY = "csls_accuracy"
+RETRIEVAL_METRICS = (RETRIEVAL_ACCURACY, CSLS_ACCURACY)
 
 
-def retrieval_score(task: Task, subset: str, left: np.ndarray, right: np.ndarray) -> Score:
-    """Return the share of translations that are found, in points, averaged over both directions (section 5.3 of EASE).
+def retrieval_scores(task: Task, subset: str, left: np.ndarray, right: np.ndarray) -> Iterator[Score]:
+    """Yield the share of translations that are found, in points, averaged over both directions (section 5.3 of EASE).
 
-    A translation that ties with another sentence is a miss.
+    By cosine, and by CSLS, which a search engine can compute from the same embeddings. A translation that ties with
+    another sentence is a miss.
     """
-    hits = np.array(parallel_hits(left, right))  # (directions, rows)
-    value = 100 * float(hits.mean(axis=1).mean())
-    # Both directions of a pair are one item, since they depend on the same two sentences.
-    return task.result(subset, RETRIEVAL_ACCURACY, value, items=mean_items(hits.mean(axis=0)))
+    hits_by_metric = {
+        RETRIEVAL_ACCURACY: parallel_hits(left, right),
+        CSLS_ACCURACY: parallel_csls_hits(left, right),
+    }
+    for metric, directions in hits_by_metric.items():
+        hits = np.array(directions)  # (directions, rows)
+        value = 100 * float(hits.mean(axis=1).mean())
+        # Both directions of a pair are one item, since they depend on the same two sentences.
+        yield task.result(subset, metric, value, items=mean_items(hits.mean(axis=0)))
 
 
 class ParallelSet(SetFiles):
@@ -53,7 +61,7 @@ class ParallelSentences(TableTask):
     """Retrieval in both directions."""
 
     TYPE = "BitextMining"
-    METRICS = (RETRIEVAL_ACCURACY,)
+    METRICS = RETRIEVAL_METRICS
     Options: ClassVar[type[TaskOptions]] = ParallelOptions
     options: Any
 
@@ -78,11 +86,12 @@ class ParallelSentences(TableTask):
 
     def texts(self, data: Sides) -> Mapping[str, Texts]:
         """Return each sentence with its translation."""
-        return {RETRIEVAL_ACCURACY: list(zip(*data, strict=True))}
+        pairs: Texts = list(zip(*data, strict=True))
+        return dict.fromkeys(RETRIEVAL_METRICS, pairs)
 
     def score(self, encode: Encode, subset: str, data: Sides) -> Iterator[Score]:
-        """Yield the share of sentences, in points, whose translation is found, averaged over both directions."""
-        yield retrieval_score(self, subset, *np.split(encode([*data.left, *data.right]), 2))
+        """Yield the share of sentences, in points, whose translation is found, by cosine and by CSLS."""
+        yield from retrieval_scores(self, subset, *np.split(encode([*data.left, *data.right]), 2))
 
 
 def _distinct(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -119,7 +128,7 @@ class SampleParallel(Task):
     """
 
     TYPE = "BitextMining"
-    METRICS = (RETRIEVAL_ACCURACY,)
+    METRICS = RETRIEVAL_METRICS
     Options = SampleParallelOptions
     options: SampleParallelOptions
 
@@ -151,7 +160,8 @@ class SampleParallel(Task):
     def item_texts(self) -> Iterator[tuple[str, Mapping[str, Texts]]]:
         """Yield each pair of languages with the texts of its items."""
         for language, sides in self.read("all", (self.options.path,)).items():
-            yield f"{language}-{self.options.pivot}", {RETRIEVAL_ACCURACY: list(zip(*sides, strict=True))}
+            pairs = list(zip(*sides, strict=True))
+            yield f"{language}-{self.options.pivot}", dict.fromkeys(RETRIEVAL_METRICS, pairs)
 
     def score(self, encode: Encode, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
         """Score each language; the pivot's sentences are encoded once."""
@@ -159,11 +169,11 @@ class SampleParallel(Task):
         pivots = dict(zip(texts, encode(texts), strict=True))
         for language, sides in data.items():
             right = np.array([pivots[text] for text in sides.right])
-            yield retrieval_score(self, f"{language}-{self.options.pivot}", encode(sides.left), right)
+            yield from retrieval_scores(self, f"{language}-{self.options.pivot}", encode(sides.left), right)
 
     def averages(self, scores: Sequence[Score]) -> list[Score]:
         """Return the mean over the languages; the file decides which there are."""
-        return averages(scores, len(scores))
+        return averages(scores, len({score.subset for score in scores}))
 
 
 def read_facts(path: Path, languages: tuple[str, ...]) -> dict[str, dict[str, str]]:
