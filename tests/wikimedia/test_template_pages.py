@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 
+from ease.io.files import read_data_file
+from ease.wikimedia import template_items
+from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.parts import IngestOptions
-from ease.wikimedia.template_pages import read_templates
+from ease.wikimedia.template_pages import ItemFiles, read_templates
+from ease.wikimedia.wikidata import PAGE_ITEMS, SITELINKS
 from ease.wikimedia.wikipedia import ingest_wikipedia, read_dump
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from tests.wikimedia.made_dumps import ONE, made, make_page, make_template, rows
+from tests.wikimedia.made_dumps import ONE, made, make_export, make_page, make_template, rows
 
 REDIRECTS = [
     make_page(1, "Lima", "It is {{kilometer|5|km}} to {{Bitte|[[Oslo]]}}, {{own name|de|Ort}}."),
@@ -157,3 +165,65 @@ def test_templates_that_call_each_other_end(tmp_path: Path) -> None:
     started = time.process_time()
     assert parse_wikitext("{{D0|abc}} {{Aa|x}} end. {{D39|ab}}", "en", templates=templates).text == "end. abab"
     assert time.process_time() - started < 5
+
+
+def wikis(folder: Path) -> list[DumpFile]:
+    """An English and a Japanese wiki that have templates of their own, which only modules expand."""
+    module = "{{#invoke:M|main}}"
+    pages = {
+        "en": [make_page(4, "A", "A."), make_template(1, "Ill", module), make_template(2, "Citation needed", module)],
+        "ja": [
+            make_page(5, "東京", "{{新リンク|大阪|en|Osaka}}は{{新出典}}町{{別リンク|奈良|en|Nara}}。"),
+            make_template(6, "新リンク", module, "Template"),
+            make_template(7, "新出典", module),
+            make_template(8, "別リンク", "", redirect="新リンク"),
+        ],
+    }
+    dumps = []
+    for language, content in pages.items():
+        path = folder / f"{language}wiki-20240101-pages-articles.xml"
+        path.write_text(make_export(content, language), "utf-8")
+        dumps.append(DumpFile(path, language, "20240101"))
+    return dumps
+
+
+def sentences_of(dumps: list[DumpFile], items: ItemFiles, folder: Path) -> list[tuple[str, int]]:
+    parts = ingest_wikipedia(dumps, ONE, folder, items=items)
+    return [(row["text"], row["holes"]) for row in rows(parts.sentences) if row["language"] == "ja"]
+
+
+def test_templates_are_known_by_their_items(tmp_path: Path) -> None:
+    dumps = wikis(tmp_path)
+    assert sentences_of(dumps, ItemFiles(), tmp_path / "parts") == [("は町。", 3)]
+    page_items = tmp_path / "items.parquet"
+    ids = {"language": ["en", "ja", "en", "ja", "ja"], "page_id": [1, 6, 2, 7, 99], "qid": [11, 11, 12, 12, 12]}
+    pq.write_table(pa.table(ids, schema=PAGE_ITEMS), page_items)
+    assert sentences_of(dumps, ItemFiles([page_items]), tmp_path / "parts") == [("大阪は町奈良。", 0)]
+
+    sitelinks = tmp_path / "sitelinks.parquet"
+    titles = ["Template:Ill", "テンプレート:新リンク", "Template:Citation needed", "Template:新出典", "Template:Other"]
+    columns = {"qid": [11, 11, 12, 12, 12], "language": ids["language"], "title": titles}
+    pq.write_table(pa.table(columns, schema=SITELINKS), sitelinks)
+    assert sentences_of(dumps, ItemFiles((), [sitelinks]), tmp_path / "parts") == [("大阪は町奈良。", 0)]
+
+
+def test_a_wikidata_dump_extends_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def item(number: int, **titles: str) -> str:
+        sitelinks = {site: {"site": site, "title": title} for site, title in titles.items()}
+        return json.dumps({"type": "item", "id": f"Q{number}", "sitelinks": sitelinks}, ensure_ascii=False)
+
+    lines = [
+        item(1, enwiki="Template:Convert", eowiki="Ŝablono:Nova konvertilo", dewiki="Berlin"),
+        item(2, enwiki="Template:Unheard", eowiki="Ŝablono:Nenio"),
+        item(3, enwiki="Template:Citation needed", eowiki="Ŝablono:Mankas"),
+        '{"broken Template',
+    ]
+    dump = tmp_path / "wikidata.json"
+    dump.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
+    template_items.main([str(dump)])
+    table = yaml.safe_load(capsys.readouterr().out)
+    assert "nova konvertilo" in table["quantity"]["eo"]
+    assert "nenio" not in str(table)
+    assert "mankas" not in str(table)
+    shipped = read_data_file("ease.wikimedia.wikitext", "template_items.yml")
+    assert all(set(names) <= set(table[key][wiki]) for key, wikis in shipped.items() for wiki, names in wikis.items())

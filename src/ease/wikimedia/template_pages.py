@@ -6,14 +6,16 @@ import hashlib
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 
 from ease.io.addresses import located, report_store_errors
+from ease.lazy import pc
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, Page, PageTally, iterate_pages, redirect_of
 from ease.wikimedia.dumps.parts import (
@@ -27,12 +29,19 @@ from ease.wikimedia.dumps.parts import (
     part_name,
 )
 from ease.wikimedia.wikitext.template_bodies import classify_body, included_text
-from ease.wikimedia.wikitext.templates import HIDDEN, LISTS_DIGEST, TEMPLATE, LearntTemplates, TemplateTable
+from ease.wikimedia.wikitext.templates import (
+    HIDDEN,
+    LISTS_DIGEST,
+    TEMPLATE,
+    LearntTemplates,
+    TemplateTable,
+    listed_specification,
+)
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
-TEMPLATE_PARTS_VERSION = 2
+TEMPLATE_PARTS_VERSION = 3
 """Raise it if a dump's template pages are now read otherwise: parts of another version are read again."""
 TEMPLATE_PAGES_FILE = "template_pages.parquet"
 TEMPLATES_FILE = "templates.json"
@@ -99,11 +108,19 @@ def read_templates(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTE
     return templates
 
 
+class ItemFiles(NamedTuple):
+    """Tables of Wikidata items: of pages by number (`PAGE_ITEMS`), and of titles (`SITELINKS`)."""
+
+    page_items: Sequence[Path] = ()
+    sitelinks: Sequence[Path] = ()
+
+
 def learn_templates(
     dumps: Mapping[DumpFile, str],
     options: IngestOptions,
     folder: Path,
     map_shards: MapShards,
+    item_files: ItemFiles,
 ) -> dict[str, tuple[Path, Counts]]:
     """Return the file of each language's templates, which the folder keeps from run to run, and its counts.
 
@@ -112,6 +129,7 @@ def learn_templates(
         options: Size of shards and of pages.
         folder: Folder of the parts.
         map_shards: Where shards are read.
+        item_files: Wikidata items, by which a template of one wiki is known from another wiki's.
 
     Raises EaseError if a file is broken or the folder cannot be written.
     """
@@ -126,22 +144,78 @@ def learn_templates(
             tasks[part] = (shard, site, options.max_page_bytes)
             parts_by_language[dump.language].append(part)
     make_parts(tasks, _write_shard, lambda task: task[0].end - task[0].start, map_shards, "Reading templates")
+    items = _read_items(item_files, parts_by_language, sites)
     return {
-        language: _write_table(folder / "templates" / language, parts, sites[language])
+        language: _write_table(folder / "templates" / language, parts, sites[language], items[language])
         for language, parts in parts_by_language.items()
     }
 
 
-def _write_table(folder: Path, parts: Sequence[Path], site: SiteInfo) -> tuple[Path, Counts]:
+_Member = tuple[str, str]
+"""Language and title of a template"""
+
+
+def _read_items(
+    item_files: ItemFiles, parts: Mapping[str, Sequence[Path]], sites: Mapping[str, SiteInfo]
+) -> dict[str, dict[str, str]]:
+    """Return the specifications of each language's templates whose item has a listed template in some wiki."""
+    members_by_item: dict[int, set[_Member]] = defaultdict(set)
+    for qid, member in chain(_members_by_title(item_files, sites), _members_by_number(item_files, parts)):
+        members_by_item[qid].add(member)
+    items: dict[str, dict[str, str]] = {language: {} for language in parts}
+    for members in members_by_item.values():
+        if specification := specification_of_item(members):
+            for language, title in members:
+                items[language][title] = specification
+    return items
+
+
+def _members_by_title(item_files: ItemFiles, sites: Mapping[str, SiteInfo]) -> Iterator[tuple[int, _Member]]:
+    """Yield item and template of each sitelink to a template."""
+    for row in _rows(item_files.sitelinks, lambda batch: pc.match_substring(batch["title"], ":")):
+        language = row["language"]
+        if language in sites and (title := title_of(row["title"], sites[language])):
+            yield row["qid"], (language, title)
+
+
+def _members_by_number(item_files: ItemFiles, parts: Mapping[str, Sequence[Path]]) -> Iterator[tuple[int, _Member]]:
+    """Yield item and template of each template page that has an item."""
+    if not item_files.page_items:
+        return
+    titles = {(language, page.page_id): page.title for language, files in parts.items() for page in _read_parts(files)}
+    numbers = pa.array(sorted({number for _, number in titles}), pa.int64())
+    for row in _rows(item_files.page_items, lambda batch: pc.is_in(batch["page_id"], numbers)):
+        if title := titles.get((row["language"], row["page_id"])):
+            yield row["qid"], (row["language"], title)
+
+
+def _rows(files: Iterable[Path], keep: Callable[[pa.RecordBatch], pa.Array]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of tables that fulfil a condition, of which there are few."""
+    for file in files:
+        with open_table(file) as table:
+            for batch in table.iter_batches():
+                yield from batch.filter(keep(batch)).to_pylist()
+
+
+def specification_of_item(members: Iterable[_Member]) -> str | None:
+    """Return what the templates of an item show: as the lists say for English, else for the first language."""
+    for language, title in sorted(members, key=lambda member: (member[0] != "en", member)):
+        if specification := listed_specification(title, language):
+            return specification
+    return None
+
+
+def _write_table(folder: Path, parts: Sequence[Path], site: SiteInfo, items: Mapping[str, str]) -> tuple[Path, Counts]:
     """Write a language's templates to a part of its own, and return the file and the counts."""
 
     def write(scratch: Path) -> Counts:
-        templates, counts = resolve_templates(_read_parts(parts), site)
+        templates, counts = resolve_templates(_read_parts(parts), site, items)
         content = orjson.dumps(templates, option=orjson.OPT_SORT_KEYS)
         (scratch / TEMPLATES_FILE).write_bytes(content)
         return {**counts, "digest": hashlib.blake2b(content, digest_size=16).hexdigest()}
 
-    part = folder / f"table-{part_name(TEMPLATE_PARTS_VERSION, LISTS_DIGEST, [part.name for part in parts])}"
+    depends_on = (LISTS_DIGEST, [part.name for part in parts], sorted(items.items()))
+    part = folder / f"table-{part_name(TEMPLATE_PARTS_VERSION, *depends_on)}"
     counts = make_part(part, write)
     _report(site.language, counts)
     return part / TEMPLATES_FILE, counts
@@ -206,12 +280,16 @@ def title_of(page_title: str, site: SiteInfo) -> str:
     return normalize_title(rest, site)
 
 
-def resolve_templates(pages: Iterable[TemplatePage], site: SiteInfo) -> tuple[LearntTemplates, Counts]:
+def resolve_templates(
+    pages: Iterable[TemplatePage], site: SiteInfo, items: Mapping[str, str] | None = None
+) -> tuple[LearntTemplates, Counts]:
     """Return the specifications of a wiki's templates, and counts.
 
+    `items` has specifications by title, known from templates of other wikis with the same Wikidata item.
+
     The counts are `templates` (pages), `redirects`, `loops` (redirects without an end, or too long), `passed_on`
-    (templates shown from their own text), `hidden` (templates whose own text prints nothing) and `learnt`
-    (specifications).
+    (templates shown from their own text), `hidden` (templates whose own text prints nothing), `by_item` (templates
+    known from another wiki) and `learnt` (specifications).
     """
     counts: Counter[str] = Counter(templates=0, redirects=0, loops=0)
     redirects: dict[str, str] = {}
@@ -234,6 +312,9 @@ def resolve_templates(pages: Iterable[TemplatePage], site: SiteInfo) -> tuple[Le
             aliases[target].append(title)
     _learn_names(aliases, table, learnt)
     _learn_bodies(bodies, aliases, table, learnt)
+    by_item = {title: text for title, text in (items or {}).items() if table.find_template(title) is None}
+    learnt.update(by_item)
+    counts["by_item"] = len(by_item)
     # A template's own text says what its other names show.
     _learn_names(aliases, table, learnt)
     counts["passed_on"] = sum(specification.startswith("body:") for specification in learnt.values())

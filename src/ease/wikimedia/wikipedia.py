@@ -45,7 +45,7 @@ from ease.wikimedia.dumps.parts import (
     read_counts,
 )
 from ease.wikimedia.dumps.streams import content_digest
-from ease.wikimedia.template_pages import learn_templates, load_templates
+from ease.wikimedia.template_pages import ItemFiles, learn_templates, load_templates
 from ease.wikimedia.wikitext import passes
 from ease.wikimedia.wikitext.parser import Article, SentenceColumns, make_table, parse_wikitext, read_prose, split_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
@@ -324,12 +324,17 @@ class WikipediaParts(NamedTuple):
 
 
 def ingest_wikipedia(
-    dumps: Sequence[DumpFile], options: IngestOptions, folder: Path, map_shards: MapShards | None = None
+    dumps: Sequence[DumpFile],
+    options: IngestOptions,
+    folder: Path,
+    map_shards: MapShards | None = None,
+    items: ItemFiles | None = None,
 ) -> WikipediaParts:
     """Parse the shards that are not parsed yet, and return all parts; the rows do not depend on the process count.
 
     Of an article that a language's files have twice, the newest revision stays. `folder` keeps the parts from run to
-    run; without `map_shards`, shards are parsed in `options.workers` local processes.
+    run; without `map_shards`, shards are parsed in `options.workers` local processes. `items` has Wikidata's items, by
+    which templates of one wiki are known from another wiki's.
 
     Raises EaseError if a file is broken or not a dump, a language has no article, all files of a language are dropped,
     or the folder cannot be written.
@@ -340,7 +345,7 @@ def ingest_wikipedia(
     logger.info("Wikitext is read by %s functions", form)
     map_shards = map_shards or joblib_map(options.workers)
     digests = _digests(dumps, options)
-    templates = learn_templates(digests, options, folder, map_shards)
+    templates = learn_templates(digests, options, folder, map_shards, items or ItemFiles())
     plans = _plan(digests, templates, options, folder)
     tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     reports = make_parts(tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps")

@@ -20,6 +20,7 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.parts import Counts, MapShards, make_part, part_name, spark_map
+from ease.wikimedia.template_pages import ItemFiles
 from ease.wikimedia.wikidata import (
     ENTITY_TYPES,
     SITELINKS,
@@ -50,8 +51,23 @@ def parse_wikipedia(
             f"The located dumps are of {' '.join(languages)}, but `{setting.name}.setting.languages` are "
             f"{' '.join(setting.languages)}: run `acquire` with these languages, too (`--pipelines=acquire,ingest`)."
         )
-    parts = ingest_wikipedia(files, options, options.folder, _shard_map(engine))
+    items = _template_items(dumps, options, setting, engine)
+    parts = ingest_wikipedia(files, options, options.folder, _shard_map(engine), items)
     return parts.sentences, parts.redirects, parts.pages, parts.counts
+
+
+def _template_items(dumps: Dumps, options: CachedIngestOptions, setting: Setting, engine: str) -> ItemFiles:
+    """Return the items of pages, which say which templates of two wikis are the same; none without them.
+
+    `read_wikidata` reads the same parts again, which takes no time.
+    """
+    if dumps["page_props"]:
+        files = [DumpFile.from_json(file) for file in dumps["page_props"]]
+        return ItemFiles(page_items=ingest_page_props(files, options, options.folder, _shard_map(engine)).page_items)
+    if dumps["wikidata"]:
+        wikidata = ingest_wikidata(located(dumps["wikidata"]), setting.languages, options, options.folder)
+        return ItemFiles(sitelinks=wikidata.sitelinks)
+    return ItemFiles()
 
 
 def read_wikidata(

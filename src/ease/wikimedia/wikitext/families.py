@@ -710,6 +710,10 @@ def _interlanguage(arguments: Arguments) -> str:
         return arguments.at(3) or third or second
     if third and third.lower() in WIKIPEDIA_LANGUAGES:
         return second or first
+    # `title|de|other title|label`; several languages follow each other without a label.
+    label = arguments.at(3)
+    if label and second.lower() in WIKIPEDIA_LANGUAGES and label.lower() not in WIKIPEDIA_LANGUAGES:
+        return label
     # A title may be named by the code of the wiki's language.
     return first or arguments.keywords.get(arguments.language) or arguments.keywords.get("1") or ""
 

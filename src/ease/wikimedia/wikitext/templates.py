@@ -71,6 +71,8 @@ _PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\
 _ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
 # `{{lang-fr|mot}}`, with the language's name; `lang-fr2`, as some wikis have it, without.
 _LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?([23]?)")
+# A link to an article of another wiki whose language is in the name: `{{link-en|title|English title|label}}`.
+_LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-[a-z]+)?|[a-z]{2,3}-link")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
 _FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
 _HIDDEN_PATTERN = re.compile("|".join(TEMPLATE_DATA["hidden patterns"]))
@@ -256,6 +258,8 @@ def _find_by_pattern(name: str) -> TemplateEntry | None:
         return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
     if _SCRIPT_TEMPLATE.fullmatch(name):
         return read_specification("argument: 1")
+    if _LINK_TEMPLATE.fullmatch(name):
+        return read_specification("argument: d|label|3|1")
     if _HIDDEN_PATTERN.fullmatch(name):
         return TemplateEntry(None)
     return None
@@ -315,6 +319,21 @@ def _listed_specifications(code: str) -> Iterator[tuple[object, str]]:
             yield from ((name, specification) for name in names)
     for name, prefix in TEMPLATE_DATA["prefix"].get(code, {}).items():
         yield name, f"prefix: {prefix}"
+
+
+@lru_cache(maxsize=512)
+def _specifications(code: str) -> dict[str, str]:
+    return {str(name).lower(): specification for name, specification in _listed_specifications(code)}
+
+
+def listed_specification(name: str, language: str) -> str | None:
+    """Return the specification of a template in the lists of a language or of all wikis; None if it has none."""
+    lower = name.lower()
+    if specification := _specifications(language).get(lower) or _specifications("all").get(lower):
+        return specification
+    if _HIDDEN_PATTERN.fullmatch(lower):
+        return HIDDEN
+    return None
 
 
 def _constant(output: str) -> Writer:
