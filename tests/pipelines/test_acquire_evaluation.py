@@ -114,19 +114,51 @@ def test_extracts_valid_members_of_one_archive_for_two_tasks(server: FileServer,
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_a_member_that_unpacks_to_too_much_is_refused(
+    server: FileServer, tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ease.pipelines.acquire_evaluation.fetching._MAX_MEMBER_BYTES", 3_000_000)
+    server.files |= {"/bomb": pack({"a": bytes(3_000_001), "b": b"small"})}
+    given = source(archives=[{"url": f"{server.address}/bomb", "folder": "set", "files": "a b"}])
+    (reason,) = fetch(tmp_path, task=given)["task"].values()
+    assert reason.endswith("/bomb: a unpacks to more than 3,000,000 bytes.")
+    assert [path.name for path in (tmp_path / "set").iterdir()] == ["b"]
+
+
+def linked(*names: str) -> bytes:
+    """Return a tar file of links, each to the next and the last to the first."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, target in zip(names, (*names[1:], names[0]), strict=True):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
+    return content.getvalue()
+
+
 def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(server: FileServer, tmp_path: Path) -> None:
     good = tar({"a": bytes(1 << 20)})
-    server.files |= {"/page": b"<html>", "/cut": good[: len(good) // 2], "/good": b"good"}
-    archives = [
-        {"url": f"{server.address}/{name}", "folder": f"set/{name}", "files": "a"} for name in ("page", "cut", "no")
-    ]
+    broken = {
+        "page": b"<html>",
+        "cut": good[: len(good) // 2],
+        # The fields of both headers of the file: flag 1 is encryption, 99 is no compression.
+        "encrypted": zipped({"a": b"x"})
+        .replace(b"PK\3\4\x14\0\0", b"PK\3\4\x14\0\1")
+        .replace(b"\x14\0\0\0", b"\x14\0\1\0"),
+        "compressed": zipped({"a": b"x"}).replace(b"\x14\0\0\0\0\0", b"\x14\0\0\0\x63\0"),
+        "circular": linked("a", "b"),
+        "bzip2": tar({"a": bytes(1 << 20)}, "w:bz2")[:-9] + bytes(9),
+    }
+    server.files |= {"/good": b"good", **{f"/{name}": content for name, content in broken.items()}}
+    archives = [{"url": f"{server.address}/{name}", "folder": f"set/{name}", "files": "a"} for name in (*broken, "no")]
     with running_server() as gone:
         dead = {"address": f"{gone.address}/", "folder": "set", "files": "dead"}
     given = source(archives=archives, files=[dead, *group(server, {"good": None})])
     failed = fetch(tmp_path, task=given)["task"]
     assert (tmp_path / "set" / "good").read_bytes() == b"good"
     reasons = {"dead": "on the network", "no/a": "the server answers 404"}
-    reasons |= dict.fromkeys(("page/a", "cut/a"), "or is broken")
+    reasons |= dict.fromkeys((f"{name}/a" for name in broken), "or is broken")
     assert failed.keys() == {f"set/{name}" for name in reasons}
     assert all(words in failed[f"set/{name}"] for name, words in reasons.items())
     again = fetch(tmp_path, task=given)["task"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import lzma
 import shutil
 import tarfile
 import time
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
@@ -30,7 +28,9 @@ logger = logging.getLogger(__name__)
 _SILENCE = 60.0
 """Seconds for which a host that did not answer is not asked again: the settings of a run ask in turn."""
 _silent_since: dict[str, float] = {}
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+_MAX_MEMBER_BYTES = 1 << 30
+"""Of a file in an archive: the largest published set has a tenth; an archive of a few MB may unpack to terabytes."""
+_COPY_BYTES = 1 << 20
 
 
 def fetchable(task: str) -> set[str]:
@@ -111,9 +111,18 @@ def _fetch_address(files: Sequence[PublishedFile], folder: Path, client: Client)
             if isinstance(error, Unreachable):
                 _silent_since[host] = time.monotonic()
             return {file.path: str(error) for file in files}
-        except _BROKEN as error:
-            reason = f"{url} is not an archive, or is broken ({error})."
-            return {file.path: reason for file in files}
+        except OSError as error:
+            # The system's errors, such as of a full disk, stop all downloads; those of gzip and bz2 have no number.
+            if error.errno is not None:
+                raise
+            return dict.fromkeys((file.path for file in files), _broken(url, error))
+        except Exception as error:
+            # The libraries raise many types: of encryption, unknown compressions, links in a circle.
+            return dict.fromkeys((file.path for file in files), _broken(url, error))
+
+
+def _broken(url: str, error: Exception) -> str:
+    return f"{url} is not an archive, or is broken ({str(error)[:200] or type(error).__name__})."
 
 
 def _keep(download_path: Path, files: Sequence[PublishedFile], folder: Path) -> dict[str, str]:
@@ -131,8 +140,11 @@ def _keep(download_path: Path, files: Sequence[PublishedFile], folder: Path) -> 
                 faults[file.path] = f"{file.url} has no file {file.member}."
                 continue
             unpacked = download_path.with_name("member")
-            with source, unpacked.open("wb") as target:
-                shutil.copyfileobj(source, target)
+            limit = min(_MAX_MEMBER_BYTES, shutil.disk_usage(folder).free // 2)
+            with source:
+                if not _copy(source, unpacked, limit):
+                    faults[file.path] = f"{file.url}: {file.member} unpacks to more than {limit:,} bytes."
+                    continue
             sha256 = hash_contents(unpacked)
             if file.sha256 and sha256 != file.sha256:
                 faults[file.path] = f"{file.url}: {file.member} has the sha256 {sha256}, but should have {file.sha256}."
@@ -140,6 +152,19 @@ def _keep(download_path: Path, files: Sequence[PublishedFile], folder: Path) -> 
             with atomic_path(folder / file.path) as place:
                 shutil.move(unpacked, place)
     return faults
+
+
+def _copy(source: IO[bytes], path: Path, limit: int) -> bool:
+    """Write a stream to a file; return False, without the file, if the stream has more bytes than a limit."""
+    size = 0
+    with path.open("wb") as target:
+        while block := source.read(_COPY_BYTES):
+            size += len(block)
+            if size > limit:
+                path.unlink()
+                return False
+            target.write(block)
+    return True
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile | tarfile.TarFile:
