@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 from collections.abc import Sequence
 from functools import partial
 from html import escape
@@ -85,7 +86,13 @@ def as_zstd(content: bytes) -> bytes:
     return packed.getvalue().to_pybytes()
 
 
-PACK: dict[str, Any] = {"": bytes, ".gz": partial(gzip.compress, mtime=0), ".bz2": bz2.compress, ".zst": as_zstd}
+PACK: dict[str, Any] = {
+    "": bytes,
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".zst": as_zstd,
+    ".xz": lzma.compress,
+}
 """Functions that compress a file, by its suffix."""
 
 

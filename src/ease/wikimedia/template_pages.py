@@ -83,7 +83,7 @@ def read_templates(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTE
     The dump is read once; pages of other namespaces are skipped unread.
 
     Args:
-        path: A dump (.xml, .xml.bz2, .xml.gz or .xml.zst), local or at an address that fsspec supports.
+        path: A dump (.xml, .xml.bz2, .xml.gz, .xml.xz or .xml.zst), local or at an address that fsspec supports.
         max_page_bytes: Pages with more bytes of XML are skipped.
 
     Returns:

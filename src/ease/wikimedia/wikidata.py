@@ -348,13 +348,14 @@ def _read_types(chunk: bytes, counts: dict[str, int]) -> pa.RecordBatch:
 PAGE_ITEMS_FILE = "page_items.parquet"
 PAGE_ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qid", pa.int64())])
 
-_NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz|zst))?")
+_NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz|xz|zst))?")
 _PROPS_CHUNK_BYTES = 1 << 20
 _BEGINNING = rb"\((\d{1,18}),(?:_binary )?'wikibase_item',"
 # `(page,'wikibase_item','Q42',NULL)`. Line breaks and quotes in values are escaped: no line ends inside a row, and the
 # pattern matches no text.
 _ROW = re.compile(_BEGINNING + rb"(?:_binary )?'[Qq]([1-9]\d{0,17})'(?:,(?:NULL|-?[0-9.][0-9.eE+-]*+))?\)")
 _ANY_ROW = re.compile(_BEGINNING)
+_ITEM_PROPERTY = b"'wikibase_item'"
 _TABLE = re.compile(rb"(?:CREATE TABLE|INTO) (?:IF NOT EXISTS )?`?page_props`?")
 _OPENS_DUMP = re.compile(rb"-- (?:MySQL|MariaDB) dump")
 _ENDS_DUMP = b"-- Dump completed"
@@ -382,17 +383,29 @@ class PageItemReader:
         chunks = LineChunks(self.path, _PROPS_CHUNK_BYTES)
         is_table = False
         is_complete = False
+        row_count = 0
+        # Items in rows of another order of columns match no pattern.
+        has_items = False
         for _, chunk in chunks:
             is_table = is_table or _TABLE.search(chunk) is not None
             is_complete = is_complete or _ENDS_DUMP in chunk
             rows = _ROW.findall(chunk)
             self.broken_rows += sum(1 for _ in _ANY_ROW.finditer(chunk)) - len(rows)
+            row_count += len(rows)
+            has_items = has_items or _ITEM_PROPERTY in chunk
             yield rows
         # The last row of the rest may be cut, so its broken rows do not count.
-        yield _ROW.findall(chunks.rest)
+        rows = _ROW.findall(chunks.rest)
+        row_count += len(rows)
+        yield rows
         if not is_table and not _TABLE.search(chunks.rest):
             raise EaseError(
                 f"{self.path} is not a dump of a table `page_props`: get {{wiki}}-{{date}}-page_props.sql.gz."
+            )
+        if has_items and not row_count:
+            raise EaseError(
+                f"{self.path} has rows in another form than (pp_page, 'wikibase_item', pp_value, …): write the table "
+                "with its columns in this order, as mysqldump does."
             )
         if self.broken_rows:
             logger.warning("%s: %d rows cannot be read", self.path, self.broken_rows)

@@ -96,7 +96,7 @@ def read_dump(
     twice, since the numbers of all pages would fill the memory; `ingest` keeps the newest.
 
     Args:
-        path: A dump (.xml, .xml.bz2, .xml.gz or .xml.zst), local or at an address that fsspec supports.
+        path: A dump (.xml, .xml.bz2, .xml.gz, .xml.xz or .xml.zst), local or at an address that fsspec supports.
         max_page_bytes: Pages with more bytes of XML are skipped.
         max_page_seconds: Pages that take more CPU time are skipped, if this runs in the main thread.
         templates: What `read_templates` learnt from the dump, or the caller's own templates, as for `parse_wikitext`.

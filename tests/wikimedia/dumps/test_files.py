@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
+import lzma
 import re
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,22 @@ from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, as_zstd, cut, make_export, read_all
 
 EXPORT = make_export([article(1)]).encode()
+
+
+def zipped(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("dump.xml", content)
+    return packed.getvalue()
+
+
+def tarred(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("dump.xml")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
 
 
 def place(folder: Path, *names: str) -> None:
@@ -106,7 +126,14 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         (".xml.gz", bz2.compress(EXPORT), r"gz is bz2-compressed: rename it so that it ends in .bz2"),
         (".xml.bz2", bz2.compress(EXPORT)[:200], "is truncated before the end of its first bz2 block"),
         (".xml", EXPORT[:200], "is truncated before its first page"),
-        (".xml", b"7z\xbc\xaf\x27\x1c" + bytes(99), "is 7z-compressed, which is not read: decompress it"),
+        (".xml", b"7z\xbc\xaf\x27\x1c" + bytes(99), "is a 7z archive, which is not read: unpack it"),
+        (".xml", zipped(EXPORT), "is a zip archive, which is not read: unpack it"),
+        (".xml", tarred(EXPORT), "is a tar archive, which is not read: unpack it"),
+        (".xml.gz", gzip.compress(tarred(EXPORT)), "is a tar archive"),
+        (".xml.bz2", bz2.compress(tarred(EXPORT)), "is a tar archive"),
+        (".xml", lzma.compress(EXPORT), "is xz-compressed: rename it so that it ends in .xz"),
+        (".xml.xz", EXPORT, "is not a xz file"),
+        (".xml.xz", lzma.compress(EXPORT)[:50] + b"\xff" * 400, "is broken: its xz data"),
         (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data at byte 0 do not decode"),
         (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
     ],

@@ -157,3 +157,12 @@ def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing:
 def test_files_that_are_not_dumps_of_the_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="is not a dump of a table `page_props`"):
         rows_of(PageItemReader(write(tmp_path, b"<html>404</html>")))
+
+
+@pytest.mark.parametrize(
+    "row", [b"('wikibase_item',1,'Q5')", b"(1,'Q5','wikibase_item')", b"('1','wikibase_item','Q5')"]
+)
+def test_a_table_with_other_columns_is_refused(tmp_path: Path, row: bytes) -> None:
+    path = write(tmp_path, dump(insert(row)))
+    with pytest.raises(EaseError, match=r"has rows in another form than \(pp_page, 'wikibase_item', pp_value"):
+        rows_of(PageItemReader(path))

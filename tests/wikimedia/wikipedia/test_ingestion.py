@@ -106,7 +106,7 @@ def test_sentences_keep_whole_links_and_lines() -> None:
     assert counts["links_across_lines"] == 1
 
 
-@pytest.mark.parametrize(("ending", "rows_per_group"), list(zip(PACK, (1, 2, 4, 1000), strict=True)))
+@pytest.mark.parametrize(("ending", "rows_per_group"), list(zip(PACK, (1, 2, 4, 1000, 3), strict=True)))
 def test_stream_equals_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int) -> None:
     monkeypatch.setattr(wikipedia, "ROWS_PER_GROUP", rows_per_group)
     path = tmp_path / f"dewiki-pages-articles.xml{ending}"

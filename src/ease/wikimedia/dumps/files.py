@@ -31,7 +31,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo
 logger = logging.getLogger(__name__)
 
 _WIKI = r"(?P<wiki>[a-z][a-z0-9_]*?)(?P<project>wiki|wikinews)-"
-_PACKED = r"(?:\.(?:bz2|gz|zst))?"
+_PACKED = r"(?:\.(?:bz2|gz|xz|zst))?"
 _ARTICLES_NAME = re.compile(
     rf"{_WIKI}(?:(?P<edition>.+?)-)?pages-articles(?P<multistream>-multistream)?(?P<part>\d*)\.xml"
     rf"(?:-p(?P<first>\d+)p(?P<last>\d+))?(?P<rest>-[\w-]+)?{_PACKED}"
@@ -49,11 +49,12 @@ _DUMP = re.compile(rf".*\.xml[^.]*{_PACKED}")
 _OTHER = re.compile(r".*-(stub-|pages-(meta|logging)|abstract|siteinfo).*|.*-rss\.xml")
 # Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps.
 _NO_DATA = re.compile(r"\..*|.*\.(part|md5|sha\d*|txt|html?)|.*index.*|_SUCCESS|.*SUMS")
+_ARCHIVE = re.compile(r"[^.].*\.(7z|zip|rar|tar|tgz|tbz2?|txz|tar\.\w+)")
 # Deleted pages leave gaps in the page ids: a gap below this share of the shorter range is taken for them.
 _MIN_GAP = 0.1
 # Largest page id that the first file of a dump may begin with; a larger one means that a file is missing.
 _MAX_FIRST_PAGE = 1000
-# Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse.
+# Each shard of a .gz, .xz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse.
 _MAX_GZIP_SHARDS = 16
 # Bytes read in search of the first page, so that a large XML file of another kind is refused early.
 _MAX_HEADER_BYTES = 16 << 20
@@ -66,10 +67,10 @@ Project = Literal["wiki", "wikinews"]
 WikidataForm = Literal["json", "truthy"]
 _WIKIDATA_NAMES: dict[WikidataForm, tuple[re.Pattern[str], str]] = {
     "json": (
-        re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz|\.zst)?"),
-        "*wikidata*.json or *-all.json (.bz2, .gz, .zst)",
+        re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz|\.xz|\.zst)?"),
+        "*wikidata*.json or *-all.json (.bz2, .gz, .xz, .zst)",
     ),
-    "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz|\.zst)?"), "*truthy*.nt (.bz2, .gz, .zst)"),
+    "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz|\.xz|\.zst)?"), "*truthy*.nt (.bz2, .gz, .xz, .zst)"),
 }
 """Names of Wikidata's files, and the same in words."""
 
@@ -121,7 +122,7 @@ def find_dumps(
     check_codes(languages)
     files: Sequence[Path]
     if isinstance(source, (str, Path)):
-        files = list_files(source, _may_be_dump, "*.xml, .xml.bz2, .xml.gz or .xml.zst")
+        files = list_files(source, _may_be_dump, "*.xml, .xml.bz2, .xml.gz, .xml.xz or .xml.zst")
     else:
         files = source
     dumps_by_language, faults = _recognise_dumps(files, languages, project)
@@ -226,7 +227,10 @@ def list_files(source: str | Path, accepts: Callable[[str], object], pattern: st
         return files
     if kind is None:
         raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
-    raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.")
+    message = f"The folder {path} has no dump: none of its files is named {pattern}."
+    if archives := sorted(file.name for file in files_below(path) if _ARCHIVE.fullmatch(file.name)):
+        message += f" Archives are not read, such as {archives[0]}: unpack them."
+    raise EaseError(message)
 
 
 def dump_date(path: Path) -> str | None:
@@ -247,7 +251,7 @@ def dump_date(path: Path) -> str | None:
 
 
 def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
-    """Split a file into shards of a size in bytes; a .gz or .zst into at most 16."""
+    """Split a file into shards of a size in bytes; a .gz, .xz or .zst into at most 16."""
     size = dump.path.stat().st_size
     max_shards = size
     if dump.compression in FROM_THE_BEGINNING:
@@ -380,7 +384,7 @@ def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
 
 
 def _unpacked(name: object) -> str:
-    return re.sub(r"\.(bz2|gz|zst)$", "", str(name))
+    return re.sub(r"\.(bz2|gz|xz|zst)$", "", str(name))
 
 
 def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
@@ -428,7 +432,7 @@ def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
         rest = names["rest"] or names["revision"].zfill(20)
         part = (int(names["part"] or 0), int(names["first"] or 0), rest)
         # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
-        slowness = {"plain": 1, "zst": 2, "gz": 3, "bz2": 4}[dump.compression]
+        slowness = {"plain": 1, "zst": 2, "gz": 3, "bz2": 4, "xz": 5}[dump.compression]
         if dump.compression == "bz2" and names["multistream"]:
             slowness = 0
         candidates.append((names["edition"], form, part, slowness, dump))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +21,9 @@ from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
-Compression = Literal["plain", "zst", "gz", "bz2"]
+Compression = Literal["plain", "zst", "gz", "bz2", "xz"]
 FASTEST_FIRST: tuple[Compression, ...] = get_args(Compression)
-FROM_THE_BEGINNING: tuple[Compression, ...] = ("zst", "gz")
+FROM_THE_BEGINNING: tuple[Compression, ...] = ("zst", "gz", "xz")
 """Compressions that are decompressed from the beginning of the file to any byte."""
 # First bytes of compressed files; of formats that are not read, too, so that an error can name them.
 _MAGIC = {
@@ -31,7 +32,12 @@ _MAGIC = {
     "zst": b"\x28\xb5\x2f\xfd",
     "7z": b"7z\xbc\xaf\x27\x1c",
     "xz": b"\xfd7zXZ\0",
+    "zip": b"PK\x03\x04",
+    "rar": b"Rar!\x1a\x07",
 }
+# A tar archive has its mark at this offset, also when it is decompressed.
+_TAR_MARK = b"ustar"
+_TAR_OFFSET = 257
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
 # zlib's code for a gzip header in front of the largest window.
@@ -40,6 +46,7 @@ _GZIP_WINDOW_BITS = 16 + zlib_ng.MAX_WBITS
 _GZIP_BYTES = 1 << 16
 # Decompressed bytes per read; those of the last read are lost if the file is truncated.
 _ZSTD_BYTES = 1 << 14
+_XZ_BYTES = 1 << 14
 # No dump has a longer line; reading on in another file would fill the memory.
 _MAX_LINE_BYTES = 256 << 20
 _HEAD_BYTES = 4096
@@ -128,12 +135,15 @@ class DecompressedStream:
             "bz2": self._bz2_blocks,
             "gz": self._gzip_blocks,
             "zst": self._zstd_blocks,
+            "xz": self._xz_blocks,
         }
         with open_binary(self.path) as file:
             self._check_magic(file.read(8), compression)
             file.seek(0)
             is_empty = True
             for block in readers[compression](file):
+                if is_empty and not self.start and block[1][_TAR_OFFSET:].startswith(_TAR_MARK):
+                    raise EaseError(f"{self.path} is a tar archive, which is not read: unpack it.")
                 is_empty = False
                 yield block
         # A shard without a block is no fault: its blocks may start before it.
@@ -157,7 +167,7 @@ class DecompressedStream:
         if actual in FASTEST_FIRST:
             raise EaseError(f"{self.path} is {actual}-compressed: rename it so that it ends in .{actual}.")
         raise EaseError(
-            f"{self.path} is {actual}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or "
+            f"{self.path} is a {actual} archive, which is not read: unpack it, or compress it as .bz2, .gz, .xz or "
             ".zst."
         )
 
@@ -230,6 +240,24 @@ class DecompressedStream:
                 return
             if offset >= self.start:
                 yield offset, block
+
+    def _xz_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        # As for zstd, the blocks are the same for each shard, and the decoder reads ahead.
+        with lzma.LZMAFile(file) as stream:
+            while True:
+                offset = max(0, file.tell() - 1)
+                try:
+                    block = stream.read(_XZ_BYTES)
+                except EOFError:
+                    self.truncated = True
+                    return
+                except lzma.LZMAError:
+                    raise self._undecodable("xz", offset) from None
+                self.position = file.tell()
+                if not block:
+                    return
+                if offset >= self.start:
+                    yield offset, block
 
     def _undecodable(self, compression: Compression, byte: int, trailing: bool = False) -> EaseError:
         fault = f"is broken: its {compression} data at byte {byte:,} do not decode"
