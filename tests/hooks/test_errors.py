@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
+import mlflow
 import pytest
+from kedro.framework.cli.project import run as kedro_run
 from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import DatabaseError
 
 from ease.errors import EaseError
+from ease.hooks.mlflow_store import StoreOptions, open_experiment
 from ease.hooks.process import show_exception
 from ease.hooks.runs import EVALUATE_TAG, Results
+from ease.io.files import read_globals
 
 
 def printed(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
@@ -75,3 +83,50 @@ def test_a_run_reports_its_own_missing_scores_alone() -> None:
         results.after_pipeline_run(**given)
     results.before_pipeline_run(**given)
     results.after_pipeline_run(**given)
+
+
+@pytest.mark.parametrize("words", ["database is locked", "file is not a database", "database disk image is malformed"])
+def test_a_broken_or_locked_database_is_printed_in_one_line(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = printed(DatabaseError("SELECT 1", None, sqlite3.OperationalError(words)), capsys)
+    assert line.startswith(f"Error: {words}: end the program that uses the database")
+    assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_store_that_cannot_be_opened_is_named_in_one_line(tmp_path: Path, is_locked: bool) -> None:
+    file = tmp_path / "mlflow.db"
+    file.write_text("no database, but a text of some length" if not is_locked else "")
+    options = StoreOptions(tracking_uri=f"sqlite:///{file}?timeout=0.1")
+    connection = sqlite3.connect(file, isolation_level=None)
+    if is_locked:
+        connection.execute("BEGIN EXCLUSIVE")
+    (tmp_path / "pyproject.toml").touch()
+    before = mlflow.get_tracking_uri()
+    try:
+        with pytest.raises(EaseError, match=r"cannot open the store .*If the database is locked, end the") as caught:
+            open_experiment(options, tmp_path)
+    finally:
+        connection.close()
+        mlflow.set_tracking_uri(before)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tab_in_a_file_of_parameters_is_named(tmp_path: Path) -> None:
+    (tmp_path / "conf" / "base").mkdir(parents=True)
+    (tmp_path / "conf" / "base" / "globals.yml").write_text("data:\n\tfolder: x\n")
+    with pytest.raises(EaseError, match=r"globals\.yml: .*line 2.*A line begins with a tab.*: indent by blanks"):
+        read_globals(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ("a.languages=en,it", {"a": {"languages": "en it"}}),
+        ("a.languages=en, it ,b=1", {"a": {"languages": "en it"}, "b": 1}),
+        ("b=1,c=2", {"b": 1, "c": 2}),
+    ],
+)
+def test_a_list_in_params_may_have_commas(value: str, read: dict[str, Any]) -> None:
+    option = next(option for option in kedro_run.params if option.name == "params")
+    assert option.callback is not None
+    assert option.callback(click.Context(kedro_run), option, value) == read

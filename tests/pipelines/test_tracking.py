@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
+from mlflow.utils.validation import _validate_metric_name, _validate_param_name
 
-from ease.pipelines.tracking import HOST, PID, RunReport, close_killed_runs, process_tags, training_run
+from ease.hooks.mlflow import _flat
+from ease.pipelines.tracking import HOST, PID, RunReport, close_killed_runs, headline, process_tags, training_run
 from tests.contexts import undisturbed
 
 HERE = platform.node()
@@ -73,3 +75,12 @@ def test_an_error_of_the_store_is_logged_and_its_values_follow_later(
         client.restore_run(run_id)
         report.complete(HISTORY[:1])
     assert curve(client, run_id, "loss") == [(2, 5.0)]
+
+
+@pytest.mark.parametrize("name", ["de→en", "a@10", "50%", "a=b", "<x>", "#1", "x" * 200])
+def test_names_that_users_choose_are_made_safe_for_mlflow(name: str) -> None:
+    rows = [{"task": name, "subset": name, "value": 1.0, "main": True}]
+    sets = {"sets": {name: {"file": "p.tsv"}}}
+    for key in (*headline(rows), *_flat("evaluate", {name: sets}, {})):
+        _validate_param_name(key)
+        _validate_metric_name(key)

@@ -316,7 +316,8 @@ def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value}
     fields: dict[str, Any] = {}
     for key, part in value.items():
-        fields |= _flat(f"{name}.{key}", part, inputs)
+        # Users choose some names, such as those of their own evaluation sets.
+        fields |= _flat(f"{name}.{safe_name(str(key))}", part, inputs)
     return fields
 
 

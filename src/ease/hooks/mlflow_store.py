@@ -108,9 +108,17 @@ def _connect(options: StoreOptions) -> MlflowClient:
 def _report_errors(options: StoreOptions) -> Iterator[None]:
     """Turn errors of the store into readable ones."""
     from mlflow import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
+    except SQLAlchemyError as error:
+        cause = str(error).splitlines()[0]
+        raise EaseError(
+            f"MLflow cannot open the store {options.tracking_uri}, which mlflow.yml names: {cause}. "
+            "If the database is locked, end the program that uses it; if it is broken, restore or move the file: "
+            "without a file, a run makes a new one."
+        ) from error
     except MlflowException as error:
         raise EaseError(
             f"MLflow cannot open the experiment {options.experiment!r} of the store {options.tracking_uri}, which "

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
+from ease.io.files import explain_yaml_error
 from ease.methods import method_names
 from ease.names import check_name, nearest, suggest
 from ease.options import dotted, format_validation_error, overlaid
@@ -84,7 +85,7 @@ class ConfigLoader(OmegaConfigLoader):
             try:
                 OmegaConf.load(file)
             except (YAMLError, UnicodeError) as error:
-                raise EaseError(f"{file}: {' '.join(str(error).split())}") from None
+                raise EaseError(explain_yaml_error(file, error)) from None
 
 
 class Names:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import click
+from kedro.framework.cli import utils as kedro_options
 
 FULL_DISK = (
     os.strerror(errno.ENOSPC),
@@ -23,6 +24,14 @@ FULL_DISK = (
     "disk I/O error",  # of SQLite, also for an exceeded quota
 )
 """Texts in errors of a full disk, which have different types"""
+
+BROKEN_DATABASE = (
+    "database is locked",
+    "file is not a database",
+    "database disk image is malformed",
+    "attempt to write a readonly database",
+)
+"""SQLite's words for a database that another program uses or that is broken, such as MLflow's"""
 
 LIBRARY_WARNINGS = (
     r"register_new_resolver\(\) is deprecated",
@@ -73,6 +82,7 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
     # The innermost error is the most exact one.
     fixable = next((cause for cause in reversed(chain) if isinstance(cause, fixable_errors)), None)
     full_disk = next((text for text in FULL_DISK if any(text in str(cause) for cause in chain)), None)
+    database = next((text for text in BROKEN_DATABASE if any(text in str(cause) for cause in chain)), None)
     if isinstance(fixable, TrainingInterrupted):
         click.secho(str(fixable), fg="yellow", err=True)
     elif isinstance(fixable, EaseError):
@@ -87,10 +97,34 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
             fg="red",
             err=True,
         )
+    elif database is not None:
+        click.secho(
+            f"Error: {database}: end the program that uses the database (MLflow's is 08_reporting/mlflow.db in the "
+            "data folder), or restore the file. Finished work is kept: run the same command again to resume.",
+            fg="red",
+            err=True,
+        )
     else:
         sys.__excepthook__(kind, error, trace)
 
 
+_split_string = kedro_options.split_string
+
+
+def split_values(context: click.Context, parameter: Any, value: str) -> list[str]:
+    """Split an option's value at commas; of `--params`, a part without `=` continues a list: `languages=en,it`."""
+    parts: list[str] = []
+    for part in _split_string(context, parameter, value):
+        if parameter.name == "params" and parts and "=" not in part:
+            # The parameters separate words by blanks.
+            parts[-1] += f" {part.strip()}"
+        else:
+            parts.append(part)
+    return parts
+
+
+# Kedro has no other place to change how `--params` is read, and refuses such a list in words about its own syntax.
+kedro_options.split_string = split_values
 sys.excepthook = show_exception
 warnings.showwarning = show_other_warnings
 for _text in LIBRARY_WARNINGS:

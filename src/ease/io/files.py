@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,8 +44,19 @@ def read_globals(project: Path) -> dict[str, Any]:
     for environment in ("base", "local"):
         file = project / "conf" / environment / "globals.yml"
         if file.is_file():
-            values |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            try:
+                values |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            except (yaml.YAMLError, UnicodeError) as error:
+                raise EaseError(explain_yaml_error(file, error)) from None
     return values
+
+
+def explain_yaml_error(file: Path, error: Exception) -> str:
+    """Return one line on what is wrong in a YAML file; a tab has no visible sign in the parser's words."""
+    message = f"{file}: {' '.join(str(error).split())}"
+    if re.search(r"^[ \t]*\t", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE):
+        message += ". A line begins with a tab, which YAML does not allow: indent by blanks"
+    return message
 
 
 def make_or(goal: str, command: str, project: Path = Path()) -> str:

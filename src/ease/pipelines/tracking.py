@@ -240,7 +240,7 @@ def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = Non
     """Log scores and their intervals: as `task/subset`, `task/subset/metric`, or `task/subset/16_dimensions`."""
     values = {}
     for score in scores:
-        parts = [score.task, safe_name(score.subset)]
+        parts = [safe_name(score.task), safe_name(score.subset)]
         if not score.main:
             parts.append(score.metric)
         if dimension is not None:
@@ -297,7 +297,7 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
     headlines = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged_tasks]
     if languages:
         headlines += [row for row in main if row not in headlines and all(has_languages(row["subset"], languages))]
-    return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in headlines}
+    return {f"{safe_name(row['task'])}/{safe_name(row['subset'])}": row["value"] for row in headlines}
 
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:

@@ -129,6 +129,9 @@ def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
     """Raise EaseError as `check_languages` does, but accept Wikipedias newer than `languages.yml`."""
     if not languages:
         raise EaseError(f"No language is given: set `{parameter}` to Wikipedia codes such as en, ja, pt.")
+    if joined := [language for language in languages if "," in language]:
+        words = " ".join(filter(None, map(str.strip, joined[0].split(","))))
+        raise EaseError(f"`{parameter}` has {joined[0]!r}: separate the codes by blanks, as in {words}.")
     if malformed := [language for language in languages if not _CODE.fullmatch(language)]:
         raise _unknown(malformed[0], parameter, "a code has lower-case letters, digits and hyphens; ")
     if repeated := sorted({language for language in languages if languages.count(language) > 1}):
