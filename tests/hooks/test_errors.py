@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -72,6 +74,18 @@ import ease.settings
 def test_a_stop_during_the_imports_is_printed_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", STOPPED_IMPORT], capture_output=True, text=True, check=False)
     assert done.stderr == "Stopped: the same command reuses finished work.\n"
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_torch_s_threads_wait_without_spinning_unless_the_environment_says(own: str | None, expected: str) -> None:
+    environment = {**os.environ, "OMP_DISPLAY_ENV": "true"}
+    environment.pop("OMP_WAIT_POLICY", None)
+    if own is not None:
+        environment["OMP_WAIT_POLICY"] = own
+    command = [sys.executable, "-c", "import ease.settings, torch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    # OpenMP's library prints its settings when torch loads it.
+    assert set(re.findall(r"OMP_WAIT_POLICY *= *'(\w+)'", done.stderr)) == {expected}
 
 
 def test_a_run_reports_its_own_missing_scores_alone() -> None:

@@ -133,3 +133,6 @@ for _text in LIBRARY_WARNINGS:
 os.environ.setdefault("DO_NOT_TRACK", "true")
 # Spark's workers would start the first Python on the path, which does not have this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+# By default, torch's threads spin while they wait for each other. If other processes need the cores, spinning threads
+# keep them from the thread that is waited for, and a step takes several times as long (docs/benchmarks.md).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
