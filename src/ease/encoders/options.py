@@ -131,3 +131,27 @@ def check_rank(rank: int, *, languages: int | None = None, dimension: int | None
         raise EaseError(
             f"Language subspace: rank {rank} leaves nothing of {dimension} dimensions: set it below {dimension}."
         )
+
+
+class RespellingOptions(StrictModel):
+    """Search for the letters that an encoder does not know."""
+
+    min_share: float = Field(
+        0.001, gt=0, lt=1, description="minimum share of a letter in the language's text; rarer ones stay"
+    )
+    min_ratio: float = Field(
+        4.0,
+        gt=0,
+        description="minimum ratio of a letter's share in the text to its share in the encoder's vocabulary: letters "
+        "that are as frequent there are known",
+    )
+    replacements: int = Field(
+        72, ge=1, description="the most frequent letters of the vocabulary in the same script, which are tried"
+    )
+    min_pairs: int = Field(50, ge=2, description="minimum number of pairs of names; with fewer, nothing is learnt")
+    max_pairs: int = Field(1500, ge=2, description="maximum number of pairs of names to learn from")
+    min_gain: float = Field(
+        3.0,
+        gt=0,
+        description="minimum mean gain of a replacement over its pairs, in standard errors: many are tried",
+    )

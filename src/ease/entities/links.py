@@ -96,7 +96,7 @@ def resolve_links(
     if sitelinks is None:
         # Negative, so that no hash equals a Wikidata number.
         return titled.mutate(entity=-hash_text(titled.title))
-    return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*titled.columns, "entity")
+    return titled.inner_join(title_items(sitelinks), ["language", "title"]).select(*titled.columns, "entity")
 
 
 def page_subjects(sentences: ir.Table, sitelinks: ir.Table) -> ir.Table:
@@ -113,10 +113,10 @@ def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None) -> ir.Table
     if sitelinks is None:
         return first.select(*SENTENCE_KEY, entity=-hash_text(first.page_title))
     titled = first.select(*SENTENCE_KEY, title=first.page_title)
-    return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*SENTENCE_KEY, "entity")
+    return titled.inner_join(title_items(sitelinks), ["language", "title"]).select(*SENTENCE_KEY, "entity")
 
 
-def _items(sitelinks: ir.Table) -> ir.Table:
+def title_items(sitelinks: ir.Table) -> ir.Table:
     """Return the item of each title: language, title, entity."""
     # Two items may claim one title in a dump: the lower number is taken on every engine.
     return sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())

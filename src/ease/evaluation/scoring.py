@@ -20,6 +20,9 @@ BASELINES = "baselines"
 DEVELOPMENT = "development"
 """Name of scores on development tasks; those of a task's subsets are named `development/<task>/<subset>`."""
 
+RETENTION = "retention"
+"""Name of the mean score on the tasks of what a starting encoder knows, which training may lose"""
+
 
 def task_name(reference: str) -> str:
     """Return the task of a reference such as `stsb` or `stsb:test`."""

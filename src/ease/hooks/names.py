@@ -33,7 +33,12 @@ from ease.pipelines.teach.setting import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
 
-SINGLE = {"teach.accept": bool, "teach.max_unknown_words": float}
+SINGLE: dict[str, Any] = {
+    "teach.accept": bool,
+    "teach.train": bool | None,
+    "teach.min_kept": float,
+    "teach.max_unknown_words": float,
+}
 """Types of parameters that belong to no options class; Kedro checks classes alone"""
 
 SHARED = "_"

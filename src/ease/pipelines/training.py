@@ -65,6 +65,8 @@ class TrainingData(NamedTuple):
     vocabulary: ibis.Table | None = None
     """None, like `entity_embeddings`, for methods that read texts"""
     entity_embeddings: Path | None = None
+    retention: Mapping[str, Mapping[str, Any]] = {}
+    """Tasks of what the encoder knows already"""
 
 
 def require_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
@@ -181,6 +183,7 @@ def train_tracked(
         method_options=recipe.options,
         training=recipe.training,
         development=select_parameters(setting.dev_tasks, located_parameters(data.tasks, located)),
+        retention=dict(data.retention),
         card=card,
     )
     with training_run(name, {**flatten_options(recipe), **flatten_options(setting, "setting")}) as run_id:

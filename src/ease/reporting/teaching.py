@@ -59,24 +59,47 @@ def _main_scores(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
 def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a training run keeps its starting encoder, because no evaluation was above that of step 0.
 
-    `history`: Rows of step, name and value.
+    `history`: Rows of step, name and value; none if nothing was trained.
     """
+    if not history:
+        return True
     scores = {row["step"]: row["value"] for row in history if row["name"] == DEVELOPMENT}
     return 0 in scores and scores[0] >= max(scores.values())
 
 
-def explain_start(pairs: int, accept: bool) -> str:
-    """Return the page's sentence on why a training run kept its starting encoder, and what to try."""
+def explain_start(pairs: int, accept: bool, trained: bool = True) -> str:
+    """Return the page's sentence on why the starting encoder was kept, and what to try."""
     reason = "the learning rate is too high for this start"
     if pairs < FEW_PAIRS:
         reason = f"the language has {pairs:,} pairs"
     linked = ""
     if not accept:
         linked = " (`latest` links to it only with `teach.accept=true`)"
+    if not trained:
+        return (
+            f"**The model is the start, unchanged{linked}**: it knows most languages already, and no letter of this "
+            "one is better read as another. Try another `teach.encoder`; `teach.train=true` trains it nevertheless."
+        )
     return (
         f"**No evaluation was above the start, so the model is the start, unchanged{linked}**, probably because "
         f"{reason}: try more pairs (a larger dump, lower `teach.vocabulary.min_link_count`), another `teach.encoder`, "
         "a lower `teach.ease_plus.training.learning_rate`, or other `teach.companions`."
+    )
+
+
+def describe_letters(respelling: Mapping[str, Any]) -> str:
+    """Return the page's line on the letters that the start reads as others, and the evidence."""
+    if not respelling["pieces"]:
+        return f"none is read as another: {respelling['reason']}"
+    letters = ", ".join(
+        f"{gain['letter']} → {gain['replacement'] or '(nothing)'} ({gain['standard_errors']:.1f} standard errors)"
+        for gain in respelling["letters"]
+    )
+    return (
+        f"{letters}; {len(respelling['pieces']):,} pieces were added to the vocabulary. On {respelling['held_out']} "
+        f"held-out pairs of names and first sentences, the loss falls from {respelling['loss_before']:.2f} to "
+        f"{respelling['loss_after']:.2f} nats ({respelling['standard_errors']:.1f} standard errors), and "
+        f"{respelling['kept']:.1f}% of what the start knows of other languages is kept"
     )
 
 

@@ -8,7 +8,7 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,11 +142,6 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
     method_options = job.method_options.model_dump(mode="json")
     if anchor := method_options.get("anchor"):  # the frozen encoder of DuEAM
         method_options["anchor"] = _encoder_contents(anchor)
-    development = {}
-    for name, options in job.development.items():
-        files_by_subset = build_task(name, options).files()
-        hashes = {subset: [_contents(file) for file in files] for subset, files in files_by_subset.items()}
-        development[name] = {**options, "path": None, "files": hashes}
     description: dict[str, Any] = {
         "code": TRAINING_VERSION,
         "libraries": [torch.__version__, transformers.__version__],
@@ -155,7 +150,8 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "pooling": job.pooling,
         "method": job.method,
         "method_options": method_options,
-        "development": development,
+        "development": _task_contents(job.development),
+        "retention": _task_contents(job.retention),
         "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
         "processes": processes,
     }
@@ -163,6 +159,16 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         options = frozen.model_dump(exclude={"batch_size", "cache"})
         description[role] = {**options, "encoder": _encoder_contents(frozen.located(job.encoder))}
     return _hash(description)
+
+
+def _task_contents(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the options of tasks, with their files' hashes in place of the path."""
+    contents = {}
+    for name, options in tasks.items():
+        files_by_subset = build_task(name, options).files()
+        hashes = {subset: [_contents(file) for file in files] for subset, files in files_by_subset.items()}
+        contents[name] = {**options, "path": None, "files": hashes}
+    return contents
 
 
 def _encoder_contents(name: str) -> str:
@@ -207,17 +213,20 @@ class BestModel:
     """The best model so far, in its own folder; of equal scores, the first is kept.
 
     The model named by the last checkpoint is kept, too: an interrupted training resumes from it. With
-    `max_below_start`, the model before the training is a candidate.
+    `max_below_start`, the model before the training is a candidate. With `min_kept`, a model that has lost more of the
+    starting encoder's retention is none.
     """
 
-    def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
+    def __init__(self, folder: Path, max_below_start: int | None = None, min_kept: float | None = None) -> None:
         self._folder = folder
+        self._min_kept = min_kept
         self._max_below_start = max_below_start
         self.step = 0
         self.score: float | None = None
         self._checkpoint_step = 0
         """The step of the best model when the last checkpoint was written"""
         self._start_score: float | None = None
+        self._start_retention: float | None = None
         self._count_below = 0
         """Evaluations in a row below the starting encoder"""
 
@@ -234,10 +243,11 @@ class BestModel:
     def _path(self, step: int) -> Path:
         return self._folder / f"best-{step:08d}"
 
-    def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
+    def consider(self, step: int, model: TrainingModel, score: float | None, retention: float | None = None) -> None:
         """Save the model if its score is the best so far; without scores, the last model is the best."""
         if step == 0:
             self._start_score = score
+            self._start_retention = retention
             if self._max_below_start is None:
                 return
         if score is not None and self._start_score is not None:
@@ -247,6 +257,11 @@ class BestModel:
                 self._count_below = 0
         if score is not None and self.score is not None and score <= self.score:
             return
+        if self._min_kept is not None and retention is not None and self._start_retention:
+            kept = 100 * retention / self._start_retention
+            if kept < self._min_kept:
+                logger.info("Step %d keeps %.1f%% of what the starting encoder knows: no candidate", step, kept)
+                return
         self.step = step
         self.score = score
         with merged(model.encoder), atomic_folder(self.path) as aside:
@@ -260,6 +275,7 @@ class BestModel:
             "best_step": self.step,
             "best_score": self.score,
             "start_score": self._start_score,
+            "start_retention": self._start_retention,
             "below_start": self._count_below,
         }
 
@@ -268,6 +284,7 @@ class BestModel:
         self.step = self._checkpoint_step = state["best_step"]
         self.score = state["best_score"]
         self._start_score = state["start_score"]
+        self._start_retention = state["start_retention"]
         self._count_below = state["below_start"]
 
     def prune(self) -> None:

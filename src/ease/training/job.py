@@ -25,7 +25,7 @@ from ease.encoders.options import check_rank
 from ease.encoders.poolings import training_head
 from ease.errors import EaseError
 from ease.evaluation.scores import average_main_scores
-from ease.evaluation.scoring import DEVELOPMENT, score_tasks
+from ease.evaluation.scoring import DEVELOPMENT, RETENTION, score_tasks
 from ease.evaluation.tasks import build_tasks
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
@@ -148,7 +148,7 @@ def _train(job: TrainingJob, processes: int, fingerprint: str, report: MetricsRe
             accelerator,
             job.folder,
             fingerprint,
-            evaluate=development_evaluation(job.development),
+            evaluate=development_evaluation(job.development, job.retention),
             report=report,
             teacher=teacher,
             guide=guide,
@@ -206,8 +206,12 @@ def _guide(
     return Guide(sentences, np.load(entities, mmap_mode="r"))
 
 
-def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
+def development_evaluation(
+    tasks: dict[str, dict[str, Any]], retention: dict[str, dict[str, Any]] | None = None
+) -> Evaluate | None:
     """Return a function that scores an encoder on evaluation tasks and averages the scores; None without tasks.
+
+    The mean score on the tasks of `retention` has the name `RETENTION`.
 
     Raises:
         EaseError: If a task or an option of it does not exist.
@@ -215,11 +219,15 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
     if not tasks:
         return None
     development_tasks = build_tasks(tasks).values()
+    retention_tasks = build_tasks(retention or {}).values()
 
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
         scores = score_tasks(encode_with(encoder), development_tasks)
         by_name = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in scores if score.main}
-        return {**by_name, DEVELOPMENT: average_main_scores(scores)}
+        averages = {DEVELOPMENT: average_main_scores(scores)}
+        if retention_tasks:
+            averages[RETENTION] = average_main_scores(score_tasks(encode_with(encoder), retention_tasks))
+        return {**by_name, **averages}
 
     return evaluate
 

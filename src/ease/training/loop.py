@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from ease.device import gpus_of
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, RETENTION
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
 from ease.methods.base import TOTAL
@@ -242,7 +242,7 @@ def train_model(
     optimizers = Optimizers(model, options)
     # With the device: random states of another one cannot be restored.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
-    best = BestModel(folder, options.max_below_start)
+    best = BestModel(folder, options.max_below_start, options.min_kept)
     progress = Progress(folder, steps, options, report)
     # Processes draw different dropout masks.
     torch.manual_seed(options.seed + process_rank())
@@ -356,7 +356,7 @@ def _evaluate_and_keep(
         if evaluate is not None:
             scores = score_development(model, evaluate)
             progress.publish(step, scores)
-        best.consider(step, model, scores.get(DEVELOPMENT))
+        best.consider(step, model, scores.get(DEVELOPMENT), scores.get(RETENTION))
     progress.resume()
 
 

@@ -168,6 +168,12 @@ class TrainingOptions(StrictModel):
         description="stop after this number of evaluations in a row below the starting encoder, and keep that encoder "
         "if none was better; null: never stop, and never keep it",
     )
+    min_kept: float | None = Field(
+        None,
+        ge=0,
+        description="of an encoder that knows languages already: the least that a checkpoint must keep of its scores "
+        "on the job's `retention` tasks, in percent; null: a checkpoint may lose anything",
+    )
     checkpoint_seconds: float = Field(
         120, ge=0, description="seconds between checkpoints, or nine times as long as one takes; 0: every step"
     )
@@ -299,6 +305,9 @@ class TrainingJob(StrictModel):
     )
     development: dict[str, dict[str, Any]] = Field(
         {}, description="evaluation tasks that select the best model, with their options; empty: keep the last model"
+    )
+    retention: dict[str, dict[str, Any]] = Field(
+        {}, description="evaluation tasks of what the encoder knows before, for `min_kept`, with their options"
     )
     card: ModelCardData | None = Field(None, description="what the model card says beside the training's parameters")
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from ease.encoders.defaults import DURATION, EncoderDefaults
-from ease.encoders.options import RANDOM
+from ease.encoders.model_card import model_card
+from ease.encoders.options import RANDOM, RespellingOptions
+from ease.entities.translations import FIRST_SENTENCE, NAME, find_translations
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT
-from ease.evaluation.tasks import TaskParameters
-from ease.io.atomic import write_text_atomically
+from ease.evaluation.scores import AVERAGE
+from ease.evaluation.scoring import DEVELOPMENT, score_task
+from ease.evaluation.sets import located_parameters, read_located
+from ease.evaluation.tasks import TaskParameters, build_task
+from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import ibis, pd
 from ease.options import Rows
 from ease.pipelines.acquire.nodes import locate_dumps
@@ -24,10 +30,19 @@ from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.prompts import choose_prompt
 from ease.pipelines.teach.setting import check_taught_languages
-from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
+from ease.pipelines.tracking import (
+    TrackingOptions,
+    flatten_options,
+    log_table,
+    log_values,
+    training_run,
+    withhold,
+    write_origin,
+)
 from ease.pipelines.train.nodes import train_encoder
 from ease.pipelines.training import (
     TrainingData,
+    describe_data,
     drawn_sentences,
     gather_data,
     open_gathered,
@@ -36,9 +51,21 @@ from ease.pipelines.training import (
 )
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.teaching import compare_before_after, explain_start, keeps_start, render_teaching, summarize_kinds
+from ease.reporting.teaching import (
+    compare_before_after,
+    describe_letters,
+    explain_start,
+    keeps_start,
+    render_teaching,
+    summarize_kinds,
+)
+from ease.texts.locale_names import NAMED_LANGUAGES, PIVOT
+from ease.texts.locale_names import write_country_names as write_names
 from ease.training.options import START_ENCODER
 from ease.wikimedia.languages import Language
+
+if TYPE_CHECKING:
+    from ease.encoders.respelling import Respelling
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +77,16 @@ EPOCHS = 10
 """Maximum number of these times"""
 EVALUATIONS = 8
 """Evaluations of a training that choose the checkpoint"""
+COUNTRY_NAMES = "country_names"
+"""The task on the names of countries, which tells the languages that an encoder knows"""
+KNOWN_SCORE = 50.0
+"""Score from which an encoder knows a language: all-MiniLM-L6-v2 has 1 to 64, multilingual-e5-small 54 to 97"""
+HELD_OUT_ITEMS = 5
+"""The names of one item in so many judge what is learnt from the others."""
+PAIR_CHARACTERS = 300
+"""Characters of a first sentence, more than the shortest encoder reads"""
+RESPELLING = "respelling"
+"""Name, in place of a method's, of a start whose vocabulary alone is changed"""
 
 
 def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str, companions: Any) -> dict[str, Any]:
@@ -73,10 +110,20 @@ def locate_taught_sets(
     evaluate: EvaluateOptions,
     setting: Setting,
     audit_set: Path,
+    country_names: Path,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets as `locate_evaluation_sets` does, and the audit that the run has made."""
-    audit = {AUDIT: {**tasks[AUDIT], "path": str(audit_set.absolute())}}
-    return locate_evaluation_sets(acquire, sets, tasks | audit, evaluate, setting)
+    """Locate the evaluation sets as `locate_evaluation_sets` does, and the two that the run has made."""
+    folders = {AUDIT: audit_set, COUNTRY_NAMES: country_names}
+    made_tasks = {name: {**tasks[name], "path": str(folder.absolute())} for name, folder in folders.items()}
+    return locate_evaluation_sets(acquire, sets, tasks | made_tasks, evaluate, setting)
+
+
+def write_country_names(setting: Setting, work: str) -> Path:
+    """Write the names of countries in large languages, by which a run measures what an encoder knows and keeps."""
+    folder = scratch_for_run(work, f"{setting.name}.country_names") / COUNTRY_NAMES
+    with atomic_folder(folder) as partial:
+        write_names(partial, [code for code in NAMED_LANGUAGES if code != setting.languages[0]])
+    return folder
 
 
 def build_start(
@@ -140,6 +187,116 @@ def build_start(
     return result.model
 
 
+def learn_letters(
+    sentences: ibis.Table,
+    sitelinks: ibis.Table,
+    untrained: Path,
+    evaluation_data: dict[str, Any],
+    tasks: TaskParameters,
+    options: RespellingOptions,
+    setting: Setting,
+    language: str,
+    min_kept: float,
+    work: str,
+) -> dict[str, Any]:
+    """Measure which languages the start knows, and learn which letters of the new one it should read as others.
+
+    Returns:
+        A `Respelling`, with what the start knows of each large language (`country_names`), and the share of it, in
+        percent, that the respelt start keeps (`kept`).
+    """
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.encoding import encode_with
+    from ease.encoders.respelling import Respelling, learn_respelling
+
+    if setting.encoder.name.startswith(RANDOM):
+        respelling = Respelling(reason="its tokenizer is trained on the language itself")
+        return {**respelling.model_dump(mode="json"), "country_names": {}, "kept": None}
+    encode = encode_with(load_encoder(str(untrained)))
+    before = _score_names(encode, tasks, evaluation_data)
+    pivot = setting.languages[1]
+    if PIVOT in setting.languages:
+        pivot = PIVOT
+    translations = (
+        find_translations(sentences, sitelinks, language, pivot).order_by("kind", "entity", "text").to_pandas()
+    )
+    names = translations[translations["kind"] == NAME]
+    # Names of every fifth item are kept for the judgement, with the first sentences.
+    is_held_out = names["entity"] % HELD_OUT_ITEMS == 0
+    first_sentences = translations[translations["kind"] == FIRST_SENTENCE]
+    held_out = [_text_pairs(rows) for rows in (names[is_held_out], first_sentences)]
+    of_language = sentences.filter(sentences.language == language)
+    texts = list(drawn_sentences(of_language, setting))
+    shuffled = names[~is_held_out].sample(frac=1, random_state=setting.encoder.seed)
+    respelling = learn_respelling(untrained, encode, texts, _text_pairs(shuffled), held_out, options)
+    kept = None
+    if respelling.helps:
+        folder = scratch_for_run(work, f"{setting.name}.respelling") / "encoder"
+        respell_start(untrained, respelling.pieces, folder)
+        after = _score_names(encode_with(load_encoder(str(folder))), tasks, evaluation_data)
+        shutil.rmtree(folder)
+        kept = 100 * fmean(after.values()) / max(fmean(before.values()), 1e-9)
+        if kept < min_kept:
+            reason = f"only {kept:.1f}% of what the start knows of other languages would be kept"
+            respelling = respelling.model_copy(update={"pieces": {}, "reason": reason})
+    _log_respelling(respelling, language)
+    return {**respelling.model_dump(mode="json"), "country_names": before, "kept": kept}
+
+
+def _score_names(encode: Any, tasks: TaskParameters, evaluation_data: dict[str, Any]) -> dict[str, float]:
+    """Return the score of finding countries by their names in each language, in points."""
+    located = located_parameters({COUNTRY_NAMES: tasks[COUNTRY_NAMES]}, read_located(evaluation_data))
+    task = build_task(COUNTRY_NAMES, located[COUNTRY_NAMES])
+    scores = [score for score in score_task(encode, task) if score.main and not score.subset.startswith(AVERAGE)]
+    return {score.subset: score.value for score in scores}
+
+
+def _text_pairs(translations: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return texts with their translations, cut to what distinguishes them."""
+    texts = translations["text"].str.slice(0, PAIR_CHARACTERS)
+    return list(zip(texts, translations["translation"].str.slice(0, PAIR_CHARACTERS), strict=True))
+
+
+def respell_start(untrained: Path, pieces: dict[str, str], folder: Path) -> Path:
+    """Copy an encoder to a folder, with new pieces in its vocabulary."""
+    from ease.encoders.vocabulary import add_pieces
+
+    with atomic_folder(folder) as partial:
+        shutil.copytree(untrained, partial, dirs_exist_ok=True)
+        add_pieces(partial, pieces)
+    return folder
+
+
+def _log_respelling(respelling: Respelling, language: str) -> None:
+    if not respelling.helps:
+        logger.info("No letter of %s is respelt: %s", language, respelling.reason)
+        return
+    letters = ", ".join(f"{gain.letter} → {gain.replacement or '(nothing)'}" for gain in respelling.letters)
+    logger.info(
+        "Letters of %s that the start reads as others: %s. %d pieces for its vocabulary; the loss of %d held-out pairs "
+        "falls from %.2f to %.2f",
+        language,
+        letters,
+        len(respelling.pieces),
+        respelling.held_out,
+        respelling.loss_before,
+        respelling.loss_after,
+    )
+
+
+def is_multilingual(country_names: dict[str, float]) -> bool:
+    """Return whether an encoder knows most languages, by its scores on each: then a small Wikipedia teaches it nothing.
+
+    Without scores, as of random weights, it knows none.
+    """
+    return 2 * len(known_subsets(country_names)) > len(country_names)
+
+
+def known_subsets(country_names: dict[str, float]) -> list[str]:
+    """Return the subsets of the languages that an encoder knows."""
+    return [subset for subset, score in country_names.items() if score >= KNOWN_SCORE]
+
+
 def teach_encoder(
     recipe: Recipe,
     setting: Setting,
@@ -147,37 +304,98 @@ def teach_encoder(
     tracking: TrackingOptions,
     work: str,
     accept: bool,
+    train: bool | None,
+    min_kept: float,
     tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     untrained: Path,
+    respelling: dict[str, Any],
     training_pairs: ibis.Table | None,
     vocabulary: ibis.Table,
     entity_embeddings: Path,
 ) -> tuple[Path, Rows]:
-    """Train as `train_encoder` does, with a batch and a length that fit the number of pairs.
+    """Read the language's letters as those that the start knows, and train it as `train_encoder` does.
 
-    `accept` says whether `latest` links to the model even if it is the start.
+    A start that knows most languages is not trained unless `train` says so: pairs of a sentence and its entities teach
+    it topics, at the price of what it knows (docs/experiments.md). Batch and length fit the number of pairs.
+
+    Args:
+        accept: Whether `latest` links to the model even if it is the start.
+        train: Whether to train; None: if the start knows few languages.
+        min_kept: The least that a checkpoint keeps of what the start knows of other languages, in percent.
     """
-    pairs = int(require_pairs(training_pairs, setting).count().execute())
-    recipe = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-    encoder, history = train_encoder(
-        recipe,
-        setting,
-        encoders,
-        tracking,
-        work,
-        tasks,
-        evaluation_data,
-        dumps,
-        untrained,
-        training_pairs,
-        vocabulary,
-        entity_embeddings,
-    )
-    if not accept and keeps_start(history):
+    start = untrained
+    if respelling["pieces"]:
+        folder = scratch_for_run(work, f"{setting.name}.respelt") / "encoder"
+        start = respell_start(untrained, respelling["pieces"], folder)
+    country_names = respelling["country_names"]
+    if train is None:
+        train = not is_multilingual(country_names)
+    if not train:
+        logger.info(
+            "The start knows %d of %d large languages, so it is not trained (`teach.train`)",
+            len(known_subsets(country_names)),
+            len(country_names),
+        )
+        encoder = _save_untrained(start, respelling, setting, dumps, work)
+        history = Rows()
+    else:
+        pairs = int(require_pairs(training_pairs, setting).count().execute())
+        recipe = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
+        retention = {}
+        if known := known_subsets(country_names):
+            recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
+            located = located_parameters({COUNTRY_NAMES: tasks[COUNTRY_NAMES]}, read_located(evaluation_data))
+            retention = {COUNTRY_NAMES: {**located[COUNTRY_NAMES], "subsets": known}}
+        encoder, history = train_encoder(
+            recipe,
+            setting,
+            encoders,
+            tracking,
+            work,
+            tasks,
+            evaluation_data,
+            dumps,
+            start,
+            training_pairs,
+            vocabulary,
+            entity_embeddings,
+            retention=retention,
+        )
+    if not accept and not respelling["pieces"] and keeps_start(history):
         withhold(encoder)
     return encoder, history
+
+
+def _save_untrained(
+    start: Path, respelling: dict[str, Any], setting: Setting, dumps: dict[str, Any], work: str
+) -> Path:
+    """Save a start that is not trained with its card, in an MLflow run."""
+    from ease.encoders.encoder import load_encoder, save_encoder
+
+    encoder = load_encoder(str(start))
+    letters = {gain["letter"]: gain["replacement"] for gain in respelling["letters"]}
+    name = f"{setting.name}.{RESPELLING}"
+    parameters = {**flatten_options(setting, "setting"), "method": RESPELLING, "letters": str(letters)}
+    judged = {key: respelling[key] for key in ("held_out", "loss_before", "loss_after", "standard_errors", "kept")}
+    with training_run(name, parameters) as run_id:
+        values = {key: float(value) for key, value in judged.items() if value is not None}
+        log_values(run_id, [(0, {**values, "pieces": float(len(respelling["pieces"]))})])
+    card = model_card(
+        describe_data(RESPELLING, None, dumps, setting),
+        method=RESPELLING,
+        summary=(
+            f"The starting encoder, with {len(respelling['pieces'])} pieces in its vocabulary that are spelt with the "
+            "language's letters and have the embeddings of the pieces that they stand for; no weight was trained."
+        ),
+        parameters={"letters": letters, **judged},
+    )
+    folder = scratch_for_run(work, name) / "encoder"
+    with atomic_folder(folder) as partial:
+        save_encoder(encoder, partial, card)
+        write_origin(partial, run_id, setting.encoder)
+    return folder
 
 
 def _fit_recipe(
@@ -218,6 +436,7 @@ def report_teaching(
     before: Rows,
     after: Rows,
     history: Rows,
+    respelling: dict[str, Any],
     setting: Setting,
     language: str,
     accept: bool,
@@ -231,8 +450,10 @@ def report_teaching(
     scores = compare_before_after(before, after, language)
     pairs = training_pairs.group_by("language").agg(pairs=training_pairs.count()).to_pandas()
     verdict = ""
-    if keeps_start(history):
-        verdict = explain_start(int(pairs.set_index("language")["pairs"].get(language, 0)), accept)
+    if keeps_start(history) and not respelling["pieces"]:
+        verdict = explain_start(
+            int(pairs.set_index("language")["pairs"].get(language, 0)), accept, trained=bool(history)
+        )
     caption = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
     logger.info("%s\n%s", caption, format_table(summarize_kinds(scores)))
     log_table(scores, "teaching_scores")
@@ -248,13 +469,28 @@ def report_teaching(
         "Companions": ", ".join(code for code in setting.languages if code != language),
         "Dumps": f"{dumps['source']}, dated {', '.join(dates)}",
         "Entities": f"{entity_vocabulary.count().execute():,}",
-        "Checkpoint chosen by": ", ".join(setting.dev_tasks),
+        "Languages that the start knows": _describe_known(respelling["country_names"]),
+        "Letters": describe_letters(respelling),
+        "Trained": _describe_training(history, setting),
         "Hard negatives": types,
     }
     languages = _describe_languages(ingest_summary, pairs)
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
     write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores
+
+
+def _describe_known(country_names: dict[str, float]) -> str:
+    if not country_names:
+        return "none: its weights were random"
+    scores = ", ".join(f"{subset} {score:.0f}" for subset, score in country_names.items())
+    return f"{len(known_subsets(country_names))} of {len(country_names)}, by the names of countries ({scores})"
+
+
+def _describe_training(history: Rows, setting: Setting) -> str:
+    if not history:
+        return "no: it knows most languages, and training would cost more than a small Wikipedia gives (`teach.train`)"
+    return f"yes; the checkpoint was chosen by {', '.join(setting.dev_tasks)}"
 
 
 def _describe_languages(ingest_summary: dict[str, Any], pairs: pd.DataFrame) -> pd.DataFrame:

@@ -8,10 +8,12 @@ from ease.methods import UNTRAINED
 from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.teach.nodes import (
     build_start,
+    learn_letters,
     locate_taught_dumps,
     locate_taught_sets,
     report_teaching,
     teach_encoder,
+    write_country_names,
 )
 from ease.pipelines.tracking import TRAINING_TAG
 
@@ -41,15 +43,24 @@ def _locations() -> Pipeline:
             "params:tasks",
             "params:evaluate",
             "params:teach.setting",
-            # The test set that the run makes from links.
+            # The test sets that the run makes, from links and from CLDR.
             "teach.audit_set",
+            "teach.country_names",
         ],
         outputs="teach.evaluation_data",
         name="locate_evaluation_sets",
         namespace="teach.acquire_evaluation",
         tags="acquire_evaluation",
     )
-    return pipeline([dumps, sets])
+    names = node(
+        write_country_names,
+        inputs=["params:teach.setting", "params:work"],
+        outputs="teach.country_names",
+        name="write_country_names",
+        namespace="teach.acquire_evaluation",
+        tags="acquire_evaluation",
+    )
+    return pipeline([dumps, names, sets])
 
 
 def _start() -> Pipeline:
@@ -79,7 +90,27 @@ def _start() -> Pipeline:
         namespace=f"teach.{UNTRAINED}",
         tags=["entity_embeddings", TRAINING_TAG],
     )
-    return pipeline([start])
+    letters = node(
+        learn_letters,
+        inputs=[
+            "teach.sentences",
+            # Titles of one item in two languages say what a letter stands for.
+            "teach.sitelinks",
+            f"teach.{UNTRAINED}.encoder",
+            "teach.evaluation_data",
+            "params:tasks",
+            "params:teach.respelling",
+            "params:teach.setting",
+            "params:teach.language",
+            "params:teach.min_kept",
+            "params:work",
+        ],
+        outputs="teach.respelling",
+        name="learn_letters",
+        namespace=f"teach.{UNTRAINED}",
+        tags=["entity_embeddings", TRAINING_TAG],
+    )
+    return pipeline([start, letters])
 
 
 def _training() -> Pipeline:
@@ -92,10 +123,13 @@ def _training() -> Pipeline:
             "params:tracking",
             "params:work",
             "params:teach.accept",
+            "params:teach.train",
+            "params:teach.min_kept",
             "params:tasks",
             "teach.evaluation_data",
             "teach.dumps",
             f"teach.{UNTRAINED}.encoder",
+            "teach.respelling",
             "teach.training_pairs",
             "teach.entity_vocabulary",
             "teach.entity_embeddings",
@@ -120,6 +154,7 @@ def _report() -> Pipeline:
             f"teach.{UNTRAINED}.scores",
             f"teach.{METHOD}.scores",
             f"teach.{METHOD}.history",
+            "teach.respelling",
             "params:teach.setting",
             "params:teach.language",
             "params:teach.accept",

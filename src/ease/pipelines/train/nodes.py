@@ -66,12 +66,14 @@ def train_encoder(
     vocabulary: ibis.Table | None = None,
     entity_embeddings: Path | None = None,
     mlm: Path | None = None,
+    retention: dict[str, dict[str, Any]] | None = None,
 ) -> tuple[Path, Rows]:
     """Train with one method as `train_tracked` does.
 
     Args:
         rows: The setting's pairs of sentences and entities, or the texts of a method that reads no entities.
         vocabulary: Only for methods that read entities, like `entity_embeddings`.
+        retention: Tasks of what the start knows, by name with their options, for `training.min_kept`.
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.
@@ -85,6 +87,7 @@ def train_encoder(
         setting=setting,
         vocabulary=vocabulary,
         entity_embeddings=entity_embeddings,
+        retention=retention or {},
     )
     name = f"{setting.name}.{recipe.method}"
     complete = recipe.complete(setting.encoder.name, encoders)
