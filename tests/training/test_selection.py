@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, RETENTION
 from ease.methods import get_method, method_options
 from ease.training import job as job_module
 from ease.training.checkpoints import BestModel
@@ -54,7 +54,7 @@ def test_a_training_below_its_start_stops_and_keeps_the_best_model(
     stopped: bool,
 ) -> None:
     left = iter(scores)
-    monkeypatch.setattr(job_module, "development_evaluation", lambda _: lambda _: {DEVELOPMENT: next(left)})
+    monkeypatch.setattr(job_module, "development_evaluation", lambda *_: lambda _: {DEVELOPMENT: next(left)})
     job = make_job(training={"evaluate_every": 2, "max_below_start": 3})
 
     def stop(step: int, values: dict[str, float]) -> None:
@@ -68,6 +68,19 @@ def test_a_training_below_its_start_stops_and_keeps_the_best_model(
     assert (result.best_step, result.steps, next(left, None)) == (kept, steps, None)
     start, end = (load_encoder(str(folder)).state_dict() for folder in (files / "encoder", result.model))
     assert (kept == 0) is all(torch.equal(start[name], end[name]) for name in start)
+
+
+@pytest.mark.training
+def test_a_checkpoint_that_loses_what_the_start_knows_is_not_kept(make_job: MakeJob, tmp_path: Path) -> None:
+    development = make_job().development
+    job = make_job(
+        training={"evaluate_every": 2, "max_steps": 6, "max_below_start": 9, "min_kept": 1000.0},
+        retention=development,
+    )
+    result = run_job(job)
+    assert result.best_step == 0, "no checkpoint has ten times the start's score"
+    assert {RETENTION in line for line in result.history if DEVELOPMENT in line} == {True}
+    assert run_job(make_job("all", training={**job.training.model_dump(), "min_kept": 0.0}, retention=development)).best_step > 0
 
 
 def test_a_single_rank_is_removed_without_development_data(make_job: MakeJob) -> None:

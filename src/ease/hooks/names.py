@@ -26,7 +26,7 @@ from ease.errors import EaseError
 from ease.io.files import explain_yaml_error
 from ease.methods import method_names
 from ease.names import check_name, nearest, suggest
-from ease.options import dotted, format_validation_error, overlaid
+from ease.options import Words, dotted, format_validation_error, overlaid
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
 from ease.pipelines.teach.setting import complete_taught_setting
@@ -37,6 +37,7 @@ SINGLE: dict[str, Any] = {
     "teach.accept": bool,
     "teach.train": bool | None,
     "teach.min_kept": float,
+    "teach.kept_tasks": Words,
     "teach.max_unknown_words": float,
 }
 """Types of parameters that belong to no options class; Kedro checks classes alone"""

@@ -257,7 +257,7 @@ class BestModel:
                 self._count_below = 0
         if score is not None and self.score is not None and score <= self.score:
             return
-        if self._min_kept is not None and retention is not None and self._start_retention:
+        if step > 0 and self._min_kept is not None and retention is not None and self._start_retention:
             kept = 100 * retention / self._start_retention
             if kept < self._min_kept:
                 logger.info("Step %d keeps %.1f%% of what the starting encoder knows: no candidate", step, kept)

@@ -7,7 +7,6 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ease.encoders.defaults import DURATION, EncoderDefaults
@@ -15,10 +14,10 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import RANDOM, RespellingOptions
 from ease.entities.translations import FIRST_SENTENCE, NAME, find_translations
 from ease.errors import EaseError
-from ease.evaluation.scores import AVERAGE
-from ease.evaluation.scoring import DEVELOPMENT, score_task
-from ease.evaluation.sets import located_parameters, read_located
-from ease.evaluation.tasks import TaskParameters, build_task
+from ease.evaluation.scores import AVERAGE, average_main_scores
+from ease.evaluation.scoring import DEVELOPMENT, score_tasks, select_parameters
+from ease.evaluation.sets import located_parameters, read_located, scorable
+from ease.evaluation.tasks import TaskParameters, build_tasks
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import ibis, pd
 from ease.options import Rows
@@ -59,6 +58,7 @@ from ease.reporting.teaching import (
     render_teaching,
     summarize_kinds,
 )
+from ease.similarity.encode import Encode
 from ease.texts.locale_names import NAMED_LANGUAGES, PIVOT
 from ease.texts.locale_names import write_country_names as write_names
 from ease.training.options import START_ENCODER
@@ -197,6 +197,7 @@ def learn_letters(
     setting: Setting,
     language: str,
     min_kept: float,
+    kept_tasks: Sequence[str],
     work: str,
 ) -> dict[str, Any]:
     """Measure which languages the start knows, and learn which letters of the new one it should read as others.
@@ -213,7 +214,8 @@ def learn_letters(
         respelling = Respelling(reason="its tokenizer is trained on the language itself")
         return {**respelling.model_dump(mode="json"), "country_names": {}, "kept": None}
     encode = encode_with(load_encoder(str(untrained)))
-    before = _score_names(encode, tasks, evaluation_data)
+    retention = _retention_tasks(kept_tasks, tasks, evaluation_data)
+    before, country_names = _score_retention(encode, retention)
     pivot = setting.languages[1]
     if PIVOT in setting.languages:
         pivot = PIVOT
@@ -233,22 +235,34 @@ def learn_letters(
     if respelling.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelling") / "encoder"
         respell_start(untrained, respelling.pieces, folder)
-        after = _score_names(encode_with(load_encoder(str(folder))), tasks, evaluation_data)
+        after, _ = _score_retention(encode_with(load_encoder(str(folder))), retention)
         shutil.rmtree(folder)
-        kept = 100 * fmean(after.values()) / max(fmean(before.values()), 1e-9)
+        kept = 100 * after / max(before, 1e-9)
         if kept < min_kept:
             reason = f"only {kept:.1f}% of what the start knows of other languages would be kept"
             respelling = respelling.model_copy(update={"pieces": {}, "reason": reason})
     _log_respelling(respelling, language)
-    return {**respelling.model_dump(mode="json"), "country_names": before, "kept": kept}
+    return {**respelling.model_dump(mode="json"), "country_names": country_names, "kept": kept}
 
 
-def _score_names(encode: Any, tasks: TaskParameters, evaluation_data: dict[str, Any]) -> dict[str, float]:
-    """Return the score of finding countries by their names in each language, in points."""
-    located = located_parameters({COUNTRY_NAMES: tasks[COUNTRY_NAMES]}, read_located(evaluation_data))
-    task = build_task(COUNTRY_NAMES, located[COUNTRY_NAMES])
-    scores = [score for score in score_task(encode, task) if score.main and not score.subset.startswith(AVERAGE)]
-    return {score.subset: score.value for score in scores}
+def _retention_tasks(
+    references: Sequence[str], tasks: TaskParameters, evaluation_data: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the parameters of the tasks of what an encoder knows, as far as their sets are there."""
+    located = read_located(evaluation_data)
+    present = [reference for reference in references if scorable([reference], located)]
+    return select_parameters(present, located_parameters(tasks, located))
+
+
+def _score_retention(encode: Encode, tasks: dict[str, dict[str, Any]]) -> tuple[float, dict[str, float]]:
+    """Return the mean of the tasks' scores, and the score of finding countries in each language, in points."""
+    scores = score_tasks(encode, build_tasks(tasks).values())
+    country_names = {
+        score.subset: score.value
+        for score in scores
+        if score.task == COUNTRY_NAMES and score.main and not score.subset.startswith(AVERAGE)
+    }
+    return average_main_scores(scores), country_names
 
 
 def _text_pairs(translations: pd.DataFrame) -> list[tuple[str, str]]:
@@ -306,6 +320,7 @@ def teach_encoder(
     accept: bool,
     train: bool | None,
     min_kept: float,
+    kept_tasks: Sequence[str],
     tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
@@ -323,7 +338,8 @@ def teach_encoder(
     Args:
         accept: Whether `latest` links to the model even if it is the start.
         train: Whether to train; None: if the start knows few languages.
-        min_kept: The least that a checkpoint keeps of what the start knows of other languages, in percent.
+        min_kept: The least that a checkpoint keeps of the start's scores on `kept_tasks`, in percent.
+        kept_tasks: Tasks of what the start knows.
     """
     start = untrained
     if respelling["pieces"]:
@@ -343,11 +359,11 @@ def teach_encoder(
     else:
         pairs = int(require_pairs(training_pairs, setting).count().execute())
         recipe = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-        retention = {}
+        retention: dict[str, dict[str, Any]] = {}
         if known := known_subsets(country_names):
             recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
-            located = located_parameters({COUNTRY_NAMES: tasks[COUNTRY_NAMES]}, read_located(evaluation_data))
-            retention = {COUNTRY_NAMES: {**located[COUNTRY_NAMES], "subsets": known}}
+            retention = _retention_tasks(kept_tasks, tasks, evaluation_data)
+            retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known}
         encoder, history = train_encoder(
             recipe,
             setting,
