@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +35,14 @@ PIECE_MARKS = ("▁", "##")
 """What tokenizers write before a piece at the beginning of a word (SentencePiece), or within one (WordPiece)"""
 
 
-class LetterGain(NamedTuple):
+class LetterGain(StrictModel):
     """A replacement that was adopted."""
 
-    letter: str
-    replacement: str
-    pairs: int
-    """Names with the letter whose loss it changes"""
-    gain: float
-    """Mean decrease of their loss, in nats"""
-    standard_errors: float
-    """The gain in standard errors"""
+    letter: str = Field(description="a lower-case letter")
+    replacement: str = Field(description="the letter that is read in its place; empty: none")
+    pairs: int = Field(description="names with the letter")
+    gain: float = Field(description="mean decrease of their loss, in nats")
+    standard_errors: float = Field(description="the gain in standard errors")
 
 
 def respell(text: str, spelling: Spelling) -> str:
@@ -197,7 +193,13 @@ def _gain(pairs: NamePairs, rows: Sequence[int], letter: str, replacement: str, 
     without = {other: spelling[other] for other in spelling if other != letter}
     decrease = pairs.losses(without, rows) - pairs.losses({**without, letter: replacement}, rows)
     error = decrease.std() / max(len(rows), 1) ** 0.5
-    return LetterGain(letter, replacement, len(rows), float(decrease.mean()), float(decrease.mean() / max(error, 1e-9)))
+    return LetterGain(
+        letter=letter,
+        replacement=replacement,
+        pairs=len(rows),
+        gain=float(decrease.mean()),
+        standard_errors=float(decrease.mean() / max(error, 1e-9)),
+    )
 
 
 def unknown_letters(texts: Iterable[str], encoder_folder: Path, options: RespellingOptions) -> list[str]:
