@@ -160,9 +160,9 @@ def _check_inputs(run: PlannedRun) -> None:
 
 def _check_located_sets(run: PlannedRun) -> None:
     """Refuse tasks whose parameters name other files than an earlier run has located."""
-    tasks = run.parameter("tasks")
     for dataset in sorted(name for name in run.pipeline.inputs() if name.endswith("evaluation_data")):
         if run.catalog.exists(dataset):
+            tasks = run.parameter("tasks")
             for name, located in read_located(run.catalog.load(dataset)).items():
                 if name in tasks:
                     run.check(check_address, name, tasks[name], located)
