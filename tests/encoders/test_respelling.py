@@ -70,11 +70,16 @@ def test_a_respelt_vocabulary_embeds_the_language_as_the_known_spelling(tmp_path
     np.testing.assert_array_equal(after.encode(others), before.encode(others))
 
 
+def encode_apart(texts: list[str]) -> np.ndarray:
+    """Give each text a direction of its own."""
+    return np.eye(len(texts))
+
+
 def test_a_byte_pair_encoding_is_left_as_it_is(tmp_path: Path) -> None:
     save_encoder(tiny_encoder(WORDS * 3), tmp_path / "encoder")
     with pytest.raises(EaseError, match="of the type BPE cannot be extended"):
         add_pieces(tmp_path / "encoder", {"ô": "a"})
-    learnt = learn_respelling(tmp_path / "encoder", lambda texts: np.eye(len(texts)), ["môtkô"], [], [], RespellingOptions())
+    learnt = learn_respelling(tmp_path / "encoder", encode_apart, ["môtkô"], [], [], RespellingOptions())
     assert not learnt.helps
     assert "BPE" in learnt.reason
 
@@ -122,5 +127,5 @@ def test_letters_are_learnt_from_names_and_judged_on_others(tmp_path: Path, enco
 
 def test_too_few_names_teach_nothing(tmp_path: Path) -> None:
     encoder = save_tiny(tmp_path, "WordPiece")
-    learnt = learn_respelling(encoder, lambda texts: np.eye(len(texts)), ["môtkô"], [("a", "b")], [], RespellingOptions())
+    learnt = learn_respelling(encoder, encode_apart, ["môtkô"], [("a", "b")], [], RespellingOptions())
     assert "only 1 names have a translation" in learnt.reason

@@ -33,8 +33,8 @@ def test_names_and_first_sentences_of_the_same_items_are_found(engine: SQLBacken
         "csb",
         "en",
     )
-    found = {tuple(row.values()) for row in table.select("kind", "entity", "text", "translation").to_pyarrow().to_pylist()}
-    assert found == {
+    rows = table.select("kind", "entity", "text", "translation").to_pyarrow().to_pylist()
+    assert {tuple(row.values()) for row in rows} == {
         (NAME, 1, "Pòlskô", "Poland"),
         (NAME, 1, "pòlsczi", "Poland"),
         (NAME, 2, "Merkùri", "Mercury"),

@@ -80,7 +80,8 @@ def test_a_checkpoint_that_loses_what_the_start_knows_is_not_kept(make_job: Make
     result = run_job(job)
     assert result.best_step == 0, "no checkpoint has ten times the start's score"
     assert {RETENTION in line for line in result.history if DEVELOPMENT in line} == {True}
-    assert run_job(make_job("all", training={**job.training.model_dump(), "min_kept": 0.0}, retention=development)).best_step > 0
+    training = {**job.training.model_dump(), "min_kept": 0.0}
+    assert run_job(make_job("all", training=training, retention=development)).best_step > 0
 
 
 def test_a_single_rank_is_removed_without_development_data(make_job: MakeJob) -> None:
