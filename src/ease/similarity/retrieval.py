@@ -49,8 +49,8 @@ def parallel_csls_hits(left: ArrayLike, right: ArrayLike, neighbours: int = 10) 
 
     The mean cosine with the nearest rows of the other side is of as many as `neighbours`, or of all if there are fewer.
     """
-    first = unit_rows(left)
-    second = unit_rows(right)
+    first = unit_rows(np.asarray(left))
+    second = unit_rows(np.asarray(right))
     rows = np.arange(len(first))
     own = np.column_stack([rows, rows])
     forward = csls_ranks(first, second, first, own, neighbours) == 1

@@ -160,7 +160,7 @@ class SampleParallel(Task):
     def item_texts(self) -> Iterator[tuple[str, Mapping[str, Texts]]]:
         """Yield each pair of languages with the texts of its items."""
         for language, sides in self.read("all", (self.options.path,)).items():
-            pairs = list(zip(*sides, strict=True))
+            pairs: Texts = list(zip(*sides, strict=True))
             yield f"{language}-{self.options.pivot}", dict.fromkeys(RETRIEVAL_METRICS, pairs)
 
     def score(self, encode: Encode, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
