@@ -16,14 +16,18 @@ from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import build_tasks, package_tasks
+from ease.io.parquet import read_parquet
+from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikidata
+from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
-from ease.pipelines.teach.nodes import build_start
+from ease.pipelines.teach.nodes import build_start, locate_taught_dumps
 from ease.pipelines.teach.prompts import choose_prompt
 from tests.contexts import load_catalog
 from tests.encoders.tiny import tiny_encoder
 from tests.project import Project, make_project
 from tests.wikimedia.made_dumps import made as write_dump
+from tests.wikimedia.made_dumps import make_export, make_page
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +139,37 @@ def test_wrong_languages_are_refused(parameters: dict[str, str], message: str) -
     acquire = AcquireOptions.model_construct(wikipedia="sample:")
     with pytest.raises(EaseError, match=re.escape(message)):
         check_taught_sources(given["language"], given["companions"], acquire, ["eo", "en"])
+
+
+def test_dumps_without_page_props_are_taught_by_a_table_of_titles(bare: Project, tmp_path: Path) -> None:
+    pages = {
+        "eo": [make_page(1, "Varsovio", "Urbo de [[Pollando]]."), make_page(2, "Pollando", "Lando.")],
+        "en": [make_page(1, "Warsaw", "A city in [[poland]]."), make_page(2, "Poland", "A country.")],
+    }
+    for language, own in pages.items():
+        place = tmp_path / f"{language}wiki-20240101-pages-articles.xml"
+        place.write_text(make_export(own, language), encoding="utf-8")
+    titles = tmp_path / "titles.tsv"
+    titles.write_text("eo\ten\npollando\tPoland\n", encoding="utf-8")
+    given = {"acquire__wikipedia": str(tmp_path), "acquire__titles": str(titles), "teach__companions": "en"}
+    catalog = load_catalog(bare, **given)
+    acquire = AcquireOptions.model_validate(catalog.load("params:acquire"))
+    setting = catalog.load("params:teach.setting")
+    check_taught_sources("eo", "en", acquire, ["eo", "en"])
+    dumps = locate_taught_dumps(acquire, setting, "eo", "en")
+    assert (dumps["page_props"], dumps["wikidata"], has_items(dumps)) == ([], None, True)
+    options = catalog.load("params:ingest").model_copy(update={"folder": tmp_path / "parts", "workers": 1})
+    sentences, redirects, page_parts, _ = parse_wikipedia(dumps, options, setting, "duckdb")
+    connection = ibis.duckdb.connect()
+    tables = [read_parquet(connection, parts) for parts in (sentences, redirects, page_parts)]
+    sitelinks, _, counts = read_wikidata(dumps, tables[2], options, setting, "duckdb")
+    links = make_links(tables[0], tables[1], read_parquet(connection, sitelinks), dumps, setting).to_pandas()
+    assert sorted(links["language"]) == ["en", "eo"]
+    assert links["entity"].nunique() == 1, "both languages link to one item"
+    assert counts["sitelinks"] == {"eo": 1, "en": 1}
+    titles.write_text("de\ten\nPolen\tPoland\n", encoding="utf-8")
+    with pytest.raises(EaseError, match="its header names en of the languages eo, en"):
+        check_taught_sources("eo", "en", acquire, ["eo", "en"])
 
 
 def test_dumps_without_page_props_are_refused(tmp_path: Path) -> None:

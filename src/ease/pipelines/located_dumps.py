@@ -11,8 +11,8 @@ Dumps = dict[str, Any]
 
 
 def has_items(dumps: Mapping[str, Any]) -> bool:
-    """Return whether the dumps say which Wikidata item a page has: by a Wikidata dump or page_props tables."""
-    return bool(dumps["wikidata"] or dumps["page_props"])
+    """Return whether it is known which item a page is about: by Wikidata, page_props tables or a table of titles."""
+    return bool(dumps["wikidata"] or dumps["page_props"] or dumps.get("titles"))
 
 
 def released_files(dumps: Mapping[str, Any]) -> list[Path]:

@@ -69,6 +69,11 @@ class AcquireOptions(ConnectionOptions):
     wikidata_types: WikidataForm = Field(
         "json", description="source of the items' types: Wikidata's JSON dump, or its truthy statements"
     )
+    titles: Path | None = Field(
+        None,
+        description="table of titles of the same items in several languages, in place of Wikidata and page_props: "
+        "tab-separated, with language codes as its header",
+    )
     sample_folder: Path = Field(description="folder of the sample wiki")
     sample: SampleOptions = Field(description="size and seed of the sample wiki")
     download_folder: Path = Field(description="folder of downloaded dumps")

@@ -13,11 +13,16 @@ from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
+from ease.wikimedia.titles_file import check_titles_file
 
 
 def check_dumps(node: Node, run: PlannedRun) -> None:
-    """Refuse languages without a Wikipedia, and a folder without their dumps."""
-    check_source_languages(run.options(node, AcquireOptions).wikipedia, run.options(node, Setting).languages, "wiki")
+    """Refuse languages without a Wikipedia, a folder without their dumps, and a table without their titles."""
+    acquire = run.options(node, AcquireOptions)
+    languages = run.options(node, Setting).languages
+    check_source_languages(acquire.wikipedia, languages, "wiki")
+    if acquire.titles is not None:
+        check_titles_file(acquire.titles, languages)
 
 
 def check_source_languages(source: str, languages: Sequence[str], project: Project) -> None:

@@ -12,6 +12,7 @@ from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps, find_wikidata, table_folders
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
+from ease.wikimedia.titles_file import check_titles_file
 from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)
@@ -22,12 +23,19 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
 
     Missing files of a mirror are downloaded.
     """
+    titles = None
+    if options.titles is not None:
+        check_titles_file(options.titles, setting.languages)
+        titles = str(options.titles.absolute())
+        # The table's items may have no number on Wikidata, by which a dump could name their types.
+        options = options.model_copy(update={"wikidata": None, "wikidata_titles": "json"})
+        logger.info("%s names the items of pages: neither Wikidata nor page_props tables are read", options.titles)
     reads_page_props = options.wikidata_titles == "page_props"
-    if not options.wikidata and not reads_page_props and len(setting.languages) > 1:
+    if not options.wikidata and not reads_page_props and titles is None and len(setting.languages) > 1:
         raise EaseError(
             f"`acquire.wikidata` is null, but `{setting.name}` has {len(setting.languages)} languages: only Wikidata "
             "identifies the same entity across them. Give a Wikidata JSON dump, set `wikidata_titles` to "
-            "page_props, or give one language."
+            "page_props, give a table of titles (`acquire.titles`), or give one language."
         )
     dumps, table_places = _locate_wikipedia(options, setting)
     dates = {dump.language: dump.dump_date for dump in dumps}
@@ -41,6 +49,7 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
         "wikidata_source": options.wikidata,
         "wikipedia": [dump.as_json() for dump in dumps],
         "page_props": [table.as_json() for table in page_props],
+        "titles": titles,
         **_describe_wikidata(options),
     }
 

@@ -40,7 +40,7 @@ def find_audit_candidates(
     if not has_items(dumps):
         raise EaseError(
             "An audit joins articles by their Wikidata items: give a Wikidata dump (`acquire.wikidata`), or the "
-            "wikis' page_props dumps beside the dumps."
+            "wikis' page_props dumps beside the dumps, or a table of titles (`acquire.titles`)."
         )
     return select_audit_sentences(sentences, links, sitelinks, entity_types, setting.languages, options)
 

@@ -21,6 +21,7 @@ from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.parts import Counts, MapShards, make_part, part_name, spark_map
 from ease.wikimedia.template_pages import ItemFiles
+from ease.wikimedia.titles_file import ingest_titles
 from ease.wikimedia.wikidata import (
     ENTITY_TYPES,
     SITELINKS,
@@ -75,8 +76,10 @@ def read_wikidata(
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty.
 
-    If `acquire` listed page_props tables, the sitelinks come from these.
+    If `acquire` listed a table of titles or page_props tables, the sitelinks come from these.
     """
+    if dumps.get("titles"):
+        return _read_titles(Path(dumps["titles"]), pages, options, setting)
     wikidata = None
     if dumps["wikidata"]:
         wikidata = located(dumps["wikidata"])
@@ -108,6 +111,21 @@ def read_wikidata(
     sitelink_counts = {row["language"]: int(row["number"]) for row in by_language.to_dict("records")}
     logger.info("Pages with an item: %s", sitelink_counts)
     return sitelinks, types, {"sitelinks": sitelink_counts, "page_props": items.counts, "types": type_counts}
+
+
+def _read_titles(
+    file: Path, pages: ibis.Table, options: CachedIngestOptions, setting: Setting
+) -> tuple[Table, Table, dict[str, Any]]:
+    """Read the sitelinks of a table of titles; its items have no types, so that there are no hard negatives."""
+    sitelinks, counts = ingest_titles(file, setting.languages, options.folder)
+    titles = read_parquet(pages.get_backend(), [sitelinks])
+    with_page = titles.semi_join(pages, ["language", "title"]).group_by("language").agg(number=ibis._.count())
+    numbers = with_page.to_pandas().set_index("language")["number"]
+    parts = [
+        f"{language} {numbers.get(language, 0):,} of {number:,}" for language, number in counts["sitelinks"].items()
+    ]
+    logger.info("Titles of %s that are pages of the dumps: %s", file.name, ", ".join(parts))
+    return [sitelinks], [_no_wikidata(options) / TYPES_FILE], counts
 
 
 def _shard_map(engine: str) -> MapShards | None:

@@ -18,6 +18,7 @@ from ease.pipelines.teach.setting import check_taught_languages
 from ease.pipelines.train.checks import check_recipe, check_training
 from ease.wikimedia.dumps.files import find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
+from ease.wikimedia.titles_file import check_titles_file
 from ease.wikimedia.wikidata import find_page_props
 
 
@@ -32,8 +33,13 @@ def check_taught_dumps(node: Node, run: PlannedRun) -> None:
 
 
 def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]) -> None:
-    """Refuse languages as `check_taught_languages` does, and a folder without their dumps or page_props tables."""
+    """Refuse languages as `check_taught_languages` does, and a folder without their dumps or page_props tables.
+
+    A table of titles replaces the page_props tables.
+    """
     check_taught_languages(language, companions, acquire)
+    if acquire.titles is not None:
+        check_titles_file(acquire.titles, languages)
     if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
         return
     try:
@@ -43,13 +49,16 @@ def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions
             f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
             f"beside {language}, by default {', '.join(languages[1:])}."
         ) from error
+    if acquire.titles is not None:
+        return
     dates = {dump.language: dump.dump_date for dump in dumps}
     try:
         find_page_props(table_folders(acquire.wikipedia, dumps), dates)
     except EaseError as error:
         raise EaseError(
             f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
-            "dump's folder from https://dumps.wikimedia.org, or set `acquire.wikipedia` to that address."
+            "dump's folder from https://dumps.wikimedia.org, set `acquire.wikipedia` to that address, or give a table "
+            "of titles in both languages (`acquire.titles`)."
         ) from error
 
 
