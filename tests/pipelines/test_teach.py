@@ -6,8 +6,12 @@ import logging
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import ibis
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
@@ -21,8 +25,10 @@ from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikida
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
-from ease.pipelines.teach.nodes import build_start, locate_taught_dumps
+from ease.pipelines.teach.nodes import build_start, choose_start, locate_taught_dumps
 from ease.pipelines.teach.prompts import choose_prompt
+from ease.wikimedia.wikidata import SITELINKS
+from ease.wikimedia.wikipedia import SENTENCES
 from tests.contexts import load_catalog
 from tests.encoders.tiny import tiny_encoder
 from tests.project import Project, make_project
@@ -88,13 +94,14 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(bare: Project, tmp_p
     english = tmp_path / "english"
     save_encoder(tiny_encoder(texts), english)
     catalog = load_catalog(bare, teach__language="ru", teach__encoder=str(english))
-    names = ("setting", "mlm", "language", "encoder", "max_unknown_words")
+    names = ("setting", "mlm", "language", "max_unknown_words")
     setting, recipe, *given = (catalog.load(f"params:teach.{name}") for name in names)
     sentences = {"language": ["ru", "en"], "page_id": [1, 2], "sentence_index": [0, 0]}
     table = ibis.memtable({**sentences, "text": ["Берлин — большой город.", texts[1]]})
     remedy = "`teach.max_unknown_words` 5%: choose one that knows the script"
     with pytest.raises(EaseError, match=rf"gives unknown tokens for .*% of the words of ru \(such as .*{remedy}"):
-        build_start(table, table, {}, {}, {}, recipe, setting, *[None] * 3, str(tmp_path), *given)
+        start = {"encoder": str(english), "scores": []}
+        build_start(table, table, {}, {}, start, {}, recipe, setting, *[None] * 3, str(tmp_path), *given)
 
 
 @pytest.mark.parametrize(
@@ -180,3 +187,33 @@ def test_dumps_without_page_props_are_refused(tmp_path: Path) -> None:
         check_taught_sources("eo", "en", acquire, ["eo", "en"])
     with pytest.raises(EaseError, match="no dump of fr.*`teach.companions` chooses the languages beside eo"):
         check_taught_sources("eo", "fr", acquire, ["eo", "fr"])
+
+
+def test_the_start_is_the_candidate_that_finds_most_translations(tmp_path: Path) -> None:
+    """One candidate has word vectors of both languages, one random weights, and the third is not there."""
+    words = ["akvo", "domo", "urbo", "monto", "insulo", "rivero", "tablo", "libro"]
+    titles = [
+        (number, code, word + end) for number, word in enumerate(words) for code, end in (("eo", ""), ("en", "s"))
+    ]
+    database = ibis.duckdb.connect()
+    sitelinks = pa.Table.from_pylist([dict(zip(SITELINKS.names, row, strict=True)) for row in titles], SITELINKS)
+    vectors = np.eye(len(words))
+    lines = [
+        f"{word}{end} {' '.join(map(str, vector))}"
+        for word, vector in zip(words, vectors, strict=True)
+        for end in ("", "s")
+    ]
+    (tmp_path / "words.vec").write_text("\n".join(lines), encoding="utf-8")
+    save_encoder(tiny_encoder([" ".join(words)] * 3), tmp_path / "random")
+    candidates = [str(tmp_path / name) for name in ("random", "words.vec", "missing")]
+    setting: Any = SimpleNamespace(languages=("eo", "en"))
+    start = choose_start(
+        database.create_table("sentences", SENTENCES.empty_table()),
+        database.create_table("sitelinks", sitelinks),
+        setting,
+        "eo",
+        "auto",
+        candidates,
+    )
+    assert start["encoder"] == str(tmp_path / "words.vec")
+    assert ["fault" in row for row in start["scores"]] == [False, False, True]

@@ -103,6 +103,10 @@ class NamePairs:
         losses: NDArray[np.float32] = (by_name + by_translation) / 2 - right
         return losses
 
+    def accuracy(self) -> float:
+        """Return the share of names that are nearer to their translation than to any other, 0 to 1."""
+        return float(((self._original @ self._translations.T).argmax(axis=1) == self._columns).mean())
+
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         missing = [text for text in dict.fromkeys(texts) if text not in self._embeddings]
         if missing:

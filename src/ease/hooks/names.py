@@ -38,6 +38,7 @@ SINGLE: dict[str, Any] = {
     "teach.train": bool | None,
     "teach.min_kept": float,
     "teach.kept_tasks": Words,
+    "teach.candidates": Words,
     "teach.max_unknown_words": float,
 }
 """Types of parameters that belong to no options class; Kedro checks classes alone"""

@@ -14,7 +14,7 @@ from ease.pipelines.entity_embeddings.checks import check_start_encoder
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
-from ease.pipelines.teach.setting import check_taught_languages
+from ease.pipelines.teach.setting import AUTO, check_taught_languages
 from ease.pipelines.train.checks import check_recipe, check_training
 from ease.wikimedia.dumps.files import find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
@@ -62,9 +62,15 @@ def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions
         ) from error
 
 
+def check_taught_start(node: Node, run: PlannedRun) -> None:
+    """Refuse an encoder that cannot be loaded or trained; of `auto`, such candidates are passed over later."""
+    if run.options(node, Setting).encoder.name != AUTO:
+        check_start_encoder(node, run)
+
+
 CHECKS = {
     locate_taught_dumps: [check_taught_dumps],
     locate_taught_sets: [check_setting_tasks],
-    build_start: [check_start_encoder, check_recipe],
+    build_start: [check_taught_start, check_recipe],
     teach_encoder: [check_recipe, check_training],
 }

@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ease.encoders.defaults import DURATION, EncoderDefaults
@@ -28,7 +29,7 @@ from ease.pipelines.options import AUDIT, SAMPLE, AcquireOptions, EvaluateOption
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.prompts import choose_prompt
-from ease.pipelines.teach.setting import check_taught_languages
+from ease.pipelines.teach.setting import AUTO, check_taught_languages
 from ease.pipelines.tracking import (
     TrackingOptions,
     flatten_options,
@@ -126,11 +127,76 @@ def write_country_names(setting: Setting, work: str) -> Path:
     return folder
 
 
+def choose_start(
+    sentences: ibis.Table,
+    sitelinks: ibis.Table,
+    setting: Setting,
+    language: str,
+    encoder: str,
+    candidates: Sequence[str],
+) -> dict[str, Any]:
+    """Return the encoder to start from; of `auto`, the candidate that knows the language best before any training.
+
+    Returns:
+        The `encoder`, and of each candidate the share of names and of first sentences, in percent, whose translation it
+        finds (`scores`), or why it cannot be scored (`fault`).
+    """
+    if encoder != AUTO:
+        return {"encoder": setting.encoder.name, "scores": []}
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.encoding import encode_with
+    from ease.encoders.respelling import NamePairs
+
+    translations = _find_translations(sentences, sitelinks, setting, language)
+    kinds = {str(kind): _text_pairs(rows) for kind, rows in translations.groupby("kind") if len(rows) > 1}
+    if not kinds:
+        raise EaseError(
+            f"`teach.encoder=auto` compares encoders on articles of {language} and {_pivot(setting)} about the same "
+            "items, and there are none: name an encoder."
+        )
+    scores = Rows()
+    for candidate in candidates:
+        try:
+            encode = encode_with(load_encoder(candidate))
+        except EaseError as error:
+            logger.warning("%s is no candidate: %s", candidate, error)
+            scores.append({"encoder": candidate, "fault": str(error)})
+            continue
+        accuracies = {kind: 100 * NamePairs(encode, pairs).accuracy() for kind, pairs in kinds.items()}
+        scores.append({"encoder": candidate, **accuracies, "mean": fmean(accuracies.values())})
+    loaded = [row for row in scores if "mean" in row]
+    if not loaded:
+        raise EaseError("None of `teach.candidates` can be loaded: name an encoder in `teach.encoder`.")
+    best = max(loaded, key=lambda row: row["mean"])
+    table = format_table(pd.DataFrame(loaded))
+    logger.info("The start is %s. Translations that each candidate finds, in percent:\n%s", best["encoder"], table)
+    return {"encoder": best["encoder"], "scores": scores}
+
+
+def _starting_from(setting: Setting, start: dict[str, Any]) -> Setting:
+    """Return the setting with the encoder that `choose_start` has chosen."""
+    return setting.model_copy(update={"encoder": setting.encoder.model_copy(update={"name": start["encoder"]})})
+
+
+def _pivot(setting: Setting) -> str:
+    """Return the companion whose names the language's are compared with."""
+    if PIVOT in setting.languages:
+        return PIVOT
+    return setting.languages[1]
+
+
+def _find_translations(sentences: ibis.Table, sitelinks: ibis.Table, setting: Setting, language: str) -> pd.DataFrame:
+    """Return what articles of the language and a companion say of the same items, always in the same order."""
+    translations = find_translations(sentences, sitelinks, language, _pivot(setting))
+    return translations.order_by("kind", "entity", "text").to_pandas()
+
+
 def build_start(
     sentences: ibis.Table,
     training_pairs: ibis.Table,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
+    start: dict[str, Any],
     tasks: TaskParameters,
     recipe: Recipe,
     setting: Setting,
@@ -139,7 +205,6 @@ def build_start(
     texts: TextOptions,
     work: str,
     language: str,
-    encoder: str,
     max_unknown_words: float,
 ) -> Path:
     """Load the encoder to teach; one with random weights is trained by masked-language modelling first.
@@ -150,6 +215,7 @@ def build_start(
     from ease.encoders.encoder import load_encoder
     from ease.encoders.tokenizer import count_words, find_unknown_words
 
+    setting = _starting_from(setting, start)
     untrained = make_start_encoder(sentences, setting, work)
     of_language = sentences.filter(sentences.language == language)
     words = count_words(drawn_sentences(of_language, setting), Language(language).locale)
@@ -161,7 +227,7 @@ def build_start(
     logger.info("The tokenizer does not know %.1f%% of the words of %s%s", percent, language, examples)
     if percent > max_unknown_words:
         raise EaseError(
-            f"The tokenizer of {encoder} gives unknown tokens for {percent:.1f}% of the words of "
+            f"The tokenizer of {start['encoder']} gives unknown tokens for {percent:.1f}% of the words of "
             f"{language}{examples}, more than `teach.max_unknown_words` {max_unknown_words:g}%: choose one that knows "
             "the script, such as sentence-transformers/LaBSE, or `teach.encoder=random:`, whose tokenizer is trained "
             "on the dumps."
@@ -190,6 +256,7 @@ def build_start(
 def learn_letters(
     sentences: ibis.Table,
     sitelinks: ibis.Table,
+    start: dict[str, Any],
     untrained: Path,
     evaluation_data: dict[str, Any],
     tasks: TaskParameters,
@@ -210,18 +277,13 @@ def learn_letters(
     from ease.encoders.encoding import encode_with
     from ease.encoders.respelling import Respelling, learn_respelling
 
-    if setting.encoder.name.startswith(RANDOM):
+    if start["encoder"].startswith(RANDOM):
         respelling = Respelling(reason="its tokenizer is trained on the language itself")
         return {**respelling.model_dump(mode="json"), "country_names": {}, "kept": None}
     encode = encode_with(load_encoder(str(untrained)))
     retention = _retention_tasks(kept_tasks, tasks, evaluation_data)
     before, country_names = _score_retention(encode, retention)
-    pivot = setting.languages[1]
-    if PIVOT in setting.languages:
-        pivot = PIVOT
-    translations = (
-        find_translations(sentences, sitelinks, language, pivot).order_by("kind", "entity", "text").to_pandas()
-    )
+    translations = _find_translations(sentences, sitelinks, setting, language)
     names = translations[translations["kind"] == NAME]
     # Names of every fifth item are kept for the judgement, with the first sentences.
     is_held_out = names["entity"] % HELD_OUT_ITEMS == 0
@@ -324,6 +386,7 @@ def teach_encoder(
     tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
+    start: dict[str, Any],
     untrained: Path,
     respelling: dict[str, Any],
     training_pairs: ibis.Table | None,
@@ -341,10 +404,10 @@ def teach_encoder(
         min_kept: The least that a checkpoint keeps of the start's scores on `kept_tasks`, in percent.
         kept_tasks: Tasks of what the start knows.
     """
-    start = untrained
+    setting = _starting_from(setting, start)
     if respelling["pieces"]:
         folder = scratch_for_run(work, f"{setting.name}.respelt") / "encoder"
-        start = respell_start(untrained, respelling["pieces"], folder)
+        untrained = respell_start(untrained, respelling["pieces"], folder)
     country_names = respelling["country_names"]
     if train is None:
         train = not is_multilingual(country_names)
@@ -354,7 +417,7 @@ def teach_encoder(
             len(known_subsets(country_names)),
             len(country_names),
         )
-        encoder = _save_untrained(start, respelling, setting, dumps, work)
+        encoder = _save_untrained(untrained, respelling, setting, dumps, work)
         history = Rows()
     else:
         pairs = int(require_pairs(training_pairs, setting).count().execute())
@@ -373,7 +436,7 @@ def teach_encoder(
             tasks,
             evaluation_data,
             dumps,
-            start,
+            untrained,
             training_pairs,
             vocabulary,
             entity_embeddings,
@@ -452,6 +515,7 @@ def report_teaching(
     before: Rows,
     after: Rows,
     history: Rows,
+    start: dict[str, Any],
     respelling: dict[str, Any],
     setting: Setting,
     language: str,
@@ -481,7 +545,7 @@ def report_teaching(
     if dumps["wikidata"]:
         types = "by the items' types"
     facts = {
-        "Start": setting.encoder.name,
+        "Start": _describe_start(start),
         "Companions": ", ".join(code for code in setting.languages if code != language),
         "Dumps": f"{dumps['source']}, dated {', '.join(dates)}",
         "Entities": f"{entity_vocabulary.count().execute():,}",
@@ -494,6 +558,13 @@ def report_teaching(
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
     write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores
+
+
+def _describe_start(start: dict[str, Any]) -> str:
+    scores = [f"{row['encoder']} {row['mean']:.1f}" for row in start["scores"] if "mean" in row]
+    if not scores:
+        return str(start["encoder"])
+    return f"{start['encoder']}, which finds most translations of names and first sentences ({', '.join(scores)})"
 
 
 def _describe_known(country_names: dict[str, float]) -> str:

@@ -8,6 +8,7 @@ from ease.methods import UNTRAINED
 from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.teach.nodes import (
     build_start,
+    choose_start,
     learn_letters,
     locate_taught_dumps,
     locate_taught_sets,
@@ -72,6 +73,7 @@ def _start() -> Pipeline:
             "teach.training_pairs",
             "teach.evaluation_data",
             "teach.dumps",
+            "teach.start",
             "params:tasks",
             # A start with random weights is trained by masked-language modelling first.
             f"params:teach.{MLM}",
@@ -81,7 +83,6 @@ def _start() -> Pipeline:
             "params:texts",
             "params:work",
             "params:teach.language",
-            "params:teach.encoder",
             # A tokenizer that does not know the script is refused.
             "params:teach.max_unknown_words",
         ],
@@ -90,12 +91,28 @@ def _start() -> Pipeline:
         namespace=f"teach.{UNTRAINED}",
         tags=["entity_embeddings", TRAINING_TAG],
     )
+    choice = node(
+        choose_start,
+        inputs=[
+            "teach.sentences",
+            "teach.sitelinks",
+            "params:teach.setting",
+            "params:teach.language",
+            "params:teach.encoder",
+            "params:teach.candidates",
+        ],
+        outputs="teach.start",
+        name="choose_start",
+        namespace=f"teach.{UNTRAINED}",
+        tags="entity_embeddings",
+    )
     letters = node(
         learn_letters,
         inputs=[
             "teach.sentences",
             # Titles of one item in two languages say what a letter stands for.
             "teach.sitelinks",
+            "teach.start",
             f"teach.{UNTRAINED}.encoder",
             "teach.evaluation_data",
             "params:tasks",
@@ -111,7 +128,7 @@ def _start() -> Pipeline:
         namespace=f"teach.{UNTRAINED}",
         tags=["entity_embeddings", TRAINING_TAG],
     )
-    return pipeline([start, letters])
+    return pipeline([choice, start, letters])
 
 
 def _training() -> Pipeline:
@@ -130,6 +147,7 @@ def _training() -> Pipeline:
             "params:tasks",
             "teach.evaluation_data",
             "teach.dumps",
+            "teach.start",
             f"teach.{UNTRAINED}.encoder",
             "teach.respelling",
             "teach.training_pairs",
@@ -156,6 +174,7 @@ def _report() -> Pipeline:
             f"teach.{UNTRAINED}.scores",
             f"teach.{METHOD}.scores",
             f"teach.{METHOD}.history",
+            "teach.start",
             "teach.respelling",
             "params:teach.setting",
             "params:teach.language",

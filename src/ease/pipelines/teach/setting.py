@@ -12,6 +12,9 @@ from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages, nearest_companions
 
+AUTO = "auto"
+"""Name of the start in `teach.encoder`, in place of the best of `teach.candidates`"""
+
 
 def complete_taught_setting(parameters: dict[str, Any]) -> None:
     """Fill in, in place, the languages and the encoder of `teach.setting` that the configuration leaves null.
