@@ -116,7 +116,11 @@ def locate_taught_sets(
     """Locate the evaluation sets as `locate_evaluation_sets` does, and the two that the run has made."""
     folders = {AUDIT: audit_set, COUNTRY_NAMES: country_names}
     made_tasks = {name: {**tasks[name], "path": str(folder.absolute())} for name, folder in folders.items()}
-    return locate_evaluation_sets(acquire, sets, tasks | made_tasks, evaluate, setting)
+    located = locate_evaluation_sets(acquire, sets, tasks | made_tasks, evaluate, setting)
+    for name in made_tasks.keys() & located.keys():
+        # Later nodes compare the address with that of the parameters.
+        located[name]["address"] = str(tasks[name]["path"])
+    return located
 
 
 def write_country_names(setting: Setting, work: str) -> Path:
