@@ -99,8 +99,8 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(bare: Project, tmp_p
     sentences = {"language": ["ru", "en"], "page_id": [1, 2], "sentence_index": [0, 0]}
     table = ibis.memtable({**sentences, "text": ["Берлин — большой город.", texts[1]]})
     remedy = "`teach.max_unknown_words` 5%: choose one that knows the script"
+    start = {"encoder": str(english), "scores": []}
     with pytest.raises(EaseError, match=rf"gives unknown tokens for .*% of the words of ru \(such as .*{remedy}"):
-        start = {"encoder": str(english), "scores": []}
         build_start(table, table, {}, {}, start, {}, recipe, setting, *[None] * 3, str(tmp_path), *given)
 
 
