@@ -19,6 +19,27 @@ _LONGEST = 100
 LISTED = 40
 """Names that a message lists at most."""
 
+FORMER_NAMES = {
+    # Fields of a training run, and of a method
+    "block_rows": "mini_batch_size",
+    "checkpoint_every": "checkpoint_seconds",
+    "hard_negative_bonus": "hard_negative_weight",
+    "max_gradient_norm": "max_grad_norm",
+    "steps": "max_steps",
+    # Fields of a sweep
+    "languages": "setting.languages",
+    "pooling": "setting.encoder.pooling",
+    "start": "setting.start",
+    "tasks": "setting.test_tasks",
+}
+"""Current names by those of earlier versions, from the same place; they apply where the current name exists"""
+
+_SMALL_ENCODERS = "small encoders are made by other libraries, as docs/small_models.md shows."
+REMOVED_NAMES = dict.fromkeys(
+    ("distill", "distill_monolingual", "static_student", "shallow_student", "student"), _SMALL_ENCODERS
+)
+"""What to do instead, by names of earlier versions: pipelines, parameters, methods, or parts of a dataset's name"""
+
 
 def safe_name(name: str) -> str:
     """Return a name of letters, digits, inner spaces and `_ . -` only, of at most 100 bytes.
@@ -30,23 +51,44 @@ def safe_name(name: str) -> str:
         return name
     digits = hashlib.sha256(name.encode()).hexdigest()[:6]
     replaced = re.sub(r"\s*[^\w .-]+\s*", "_", name).strip("_. ")
-    kept = replaced.encode()[: _LONGEST - len(digits) - 1].decode(errors="ignore")
-    return f"{kept}-{digits}"
+    # The cut may fall into a character of several bytes, which is dropped.
+    shortened = replaced.encode()[: _LONGEST - len(digits) - 1].decode(errors="ignore")
+    return f"{shortened}-{digits}"
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Return the known names that resemble a name, the most similar first."""
-    spelt = {candidate.lower(): candidate for candidate in sorted(known)}
+def nearest(name: str, candidates: Iterable[str], count: int = 3) -> list[str]:
+    """Return the candidates that resemble a name, the most similar first."""
+    spelt = {candidate.lower(): candidate for candidate in sorted(candidates)}
     return [spelt[match] for match in get_close_matches(name.lower(), sorted(spelt), n=count, cutoff=0.6)]
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest names, and all names if they are few."""
-    names = sorted(known)
+def suggest(name: str, candidates: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name.
+
+    It has the current name of a former one; else the nearest names, and all names if they are few.
+    """
+    names = sorted(candidates)
+    successor = _successor(name, names)
+    if successor:
+        return successor
     near = nearest(name, names)
-    question = f"did you mean {' or '.join(near)}? " if near else ""
-    choices = f"Choose from {', '.join(names)}." if names and (len(names) <= LISTED or not near) else ""
-    return (question + choices).strip() or "There is none."
+    parts = []
+    if near:
+        parts.append(f"did you mean {' or '.join(near)}?")
+    if names and (len(names) <= LISTED or not near):
+        parts.append(f"Choose from {', '.join(names)}.")
+    return " ".join(parts) or "There is none."
+
+
+def _successor(name: str, names: Collection[str]) -> str:
+    """Return the end of a message about a name of earlier versions; empty for any other name."""
+    for part in name.split("."):
+        if part in REMOVED_NAMES:
+            return REMOVED_NAMES[part]
+    current = FORMER_NAMES.get(name)
+    if current is not None and current.partition(".")[0] in names:
+        return f"it is now `{current}`."
+    return ""
 
 
 def check_name(name: str, names: Collection[str], what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from yaml import YAMLError
 from ease.errors import EaseError
 from ease.io.files import explain_yaml_error
 from ease.methods import method_names
-from ease.names import check_name, nearest, suggest
+from ease.names import REMOVED_NAMES, check_name, nearest, suggest
 from ease.options import Words, dotted, format_validation_error, overlaid
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
@@ -46,9 +46,6 @@ SINGLE: dict[str, Any] = {
 SHARED = "_"
 """Prefix of parameters that only other parameters refer to (`${_dueam_data.${_dueam}}`)"""
 
-STUDENTS = ("distill", "distill_monolingual", "static_student", "shallow_student")
-"""Pipelines and parameters of earlier versions, which trained small encoders"""
-
 
 class ConfigLoader(OmegaConfigLoader):
     """Resolves each kind of configuration once; Kedro's loader does so at each request."""
@@ -59,10 +56,11 @@ class ConfigLoader(OmegaConfigLoader):
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since."""
-        given = self.runtime_params or {}
-        if key in self:  # assigned by a caller
+        runtime_parameters = self.runtime_params or {}
+        # A caller has assigned a value, which takes the place of the files.
+        if key in self:
             return super().__getitem__(key)
-        if key not in self._resolved or self._resolved[key][0] != given:
+        if key not in self._resolved or self._resolved[key][0] != runtime_parameters:
             # `${engine:}` in the catalog chooses the tables' connection. Resolvers are global: each loader replaces it.
             OmegaConf.register_new_resolver("engine", lambda: self["parameters"]["engine"], replace=True)
             # `${sweep:setting}` completes the paths of the chosen sweep's tables, `${sweep:name}` those of its results.
@@ -75,7 +73,8 @@ class ConfigLoader(OmegaConfigLoader):
                 raise
             if key == "parameters":
                 check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
-            self._resolved[key] = deepcopy(given), resolved
+            self._resolved[key] = deepcopy(runtime_parameters), resolved
+        # A copy, since readers change what they get.
         return deepcopy(self._resolved[key][1])
 
     @staticmethod
@@ -88,6 +87,7 @@ class ConfigLoader(OmegaConfigLoader):
         return overlaid(config, env_config)
 
     def _refuse_broken_file(self) -> None:
+        """Raise EaseError with the name of the first file that is not YAML, which the reader's own error lacks."""
         for file in sorted(Path(self.conf_source).rglob("*.yml")):
             try:
                 OmegaConf.load(file)
@@ -102,6 +102,7 @@ class Names:
     @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
         """Check the command line and the configuration files, whose paths are relative to the project."""
+        # Paths in the configuration are relative to the project, and the command may run in a folder of it.
         os.chdir(context.project_path)
         loader = context.config_loader
         source = Path(str(loader.conf_source))
@@ -110,82 +111,100 @@ class Names:
         command = click.get_current_context(silent=True)
         if command is not None and command.info_name == "run":
             check_run_names(command.params, loader["parameters"].get("sweeps", {}))
-        given = loader.runtime_params or {}
-        if any(name.startswith(SHARED) for name in given):
-            _check_shared_values(given, loader)
+        command_line = loader.runtime_params or {}
+        if any(name.startswith(SHARED) for name in command_line):
+            _check_shared_values(command_line, loader)
         parameters = loader["parameters"]
         complete_taught_setting(parameters)
         # An assigned value takes the place of the files: the catalog's parameters are these.
         loader["parameters"] = parameters
         sweeps = parameters.get("sweeps", {})
         if "sweep" in parameters:
-            name_sweep(parameters)  # before the catalog asks for the name, where an error would be Kedro's
-        refuse_unknown_parameters(given, "given by --params", sweeps)
+            # Before the catalog asks for the name, where an error would be Kedro's.
+            name_sweep(parameters)
+        refuse_unknown_parameters(command_line, "given by --params", sweeps)
         refuse_unknown_parameters(parameters, "in a configuration file", sweeps)
-        check_parameters(parameters, given)
+        check_parameters(parameters, command_line)
 
 
-def check_run_names(given: Mapping[str, Any], sweeps: Collection[str] = ()) -> None:
+def check_run_names(options: Mapping[str, Any], sweeps: Collection[str] = ()) -> None:
     """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the options of `kedro run`."""
-    chosen = [*_words(given.get("pipeline")), *_words(given.get("pipelines"))]
+    names = [*_words(options.get("pipeline")), *_words(options.get("pipelines"))]
     # Each sweep was a pipeline of its own in earlier versions.
-    for name in chosen:
+    for name in names:
         if name in sweeps and name not in pipelines:
             raise EaseError(f"{name!r} is a sweep: run `kedro run --pipelines=sweep --params sweep={name}`.")
-    _check("--pipelines", chosen, pipelines)
-    chosen = chosen or ["__default__"]
+    _check_names("--pipelines", names, pipelines)
+    names = names or ["__default__"]
+    run = _sum_of_pipelines(names)
+
+    nodes = [node.name for node in run.nodes]
+    tags = {tag for node in run.nodes for tag in node.tags}
+    # `--namespaces=multilingual` selects all namespaces below it, so each beginning is a name.
+    paths = [node.namespace.split(".") for node in run.nodes if node.namespace]
+    namespaces = {".".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}
+    datasets = list(run.datasets())
+    # The names of click's parameters differ from the options only for `--nodes`.
+    choices: dict[str, tuple[str, Collection[str]]] = {
+        "--tags": ("tags", tags),
+        "--namespaces": ("namespaces", namespaces),
+        "--nodes": ("node_names", nodes),
+        "--from-nodes": ("from_nodes", nodes),
+        "--to-nodes": ("to_nodes", nodes),
+        "--from-inputs": ("from_inputs", datasets),
+        "--to-outputs": ("to_outputs", datasets),
+        "--load-versions": ("load_versions", datasets),
+    }
+    for option, (parameter, candidates) in choices.items():
+        _check_names(option, _words(options.get(parameter)), candidates, f" in {', '.join(names)}")
+
+
+def _sum_of_pipelines(names: Sequence[str]) -> Pipeline:
+    """Return the sum of pipelines; raises EaseError if their nodes contradict each other."""
     try:
-        run = sum((pipelines[name] for name in chosen), Pipeline([]))
+        return sum((pipelines[name] for name in names), Pipeline([]))
     except (ValueError, OutputNotUniqueError) as error:
-        commands = ", then ".join(f"`kedro run --pipelines={name}`" for name in chosen)
+        commands = ", then ".join(f"`kedro run --pipelines={name}`" for name in names)
         raise EaseError(
-            f"The pipelines {', '.join(chosen)} cannot run together, since they have nodes of one name with different "
+            f"The pipelines {', '.join(names)} cannot run together, since they have nodes of one name with different "
             f"inputs: run {commands}."
         ) from error
-    nodes = tuple(node.name for node in run.nodes)
-    parts = [node.namespace.split(".") for node in run.nodes if node.namespace]
-    known: dict[str, Iterable[str]] = {
-        "tags": {tag for node in run.nodes for tag in node.tags},
-        "namespaces": {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)},
-        **dict.fromkeys(("nodes", "from-nodes", "to-nodes"), nodes),
-        **dict.fromkeys(("from-inputs", "to-outputs", "load-versions"), run.datasets()),
-    }
-    for option, choices in known.items():
-        value = given.get("node_names" if option == "nodes" else option.replace("-", "_"))
-        _check(f"--{option}", _words(value), list(choices), f" in {', '.join(chosen)}")
 
 
 def _words(value: Any) -> list[str]:
     """Return the names in an option's value: a string with commas, or a sequence of names."""
-    names = value.split(",") if isinstance(value, str) else value or ()
-    return [str(name).strip() for name in names if str(name).strip()]
+    names = value or ()
+    if isinstance(value, str):
+        names = value.split(",")
+    stripped = (str(name).strip() for name in names)
+    return [name for name in stripped if name]
 
 
-def _check(option: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
+def _check_names(option: str, names: Iterable[str], candidates: Collection[str], where: str = "") -> None:
     for name in names:
-        if name not in known:
-            raise EaseError(f"Unknown name {name!r} in {option}{where}: {_suggest(name, known)}")
+        if name not in candidates:
+            raise EaseError(f"Unknown name {name!r} in {option}{where}: {suggest(name, candidates)}")
 
 
-def _suggest(name: str, known: Collection[str]) -> str:
-    """Return the nearest names, or the document that replaces what existed in earlier versions."""
-    if any(part in STUDENTS for part in name.split(".")):
-        return "small encoders are made by other libraries, as docs/small_models.md shows."
-    return suggest(name, known)
-
-
-def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
+def _check_shared_values(command_line: Mapping[str, Any], loader: Any) -> None:
     """Refuse an unknown shared value, and one that is no key of its table: `_dueam` chooses in `_dueam_data`."""
+    # With a wrong value, the references to its table could not be resolved: read the files alone.
     loader.runtime_params = {}
     configured = loader["parameters"]
-    loader.runtime_params = given
-    known = [name for name in configured if name.startswith(SHARED)]
-    for name in (name for name in given if name.startswith(SHARED)):
-        if name not in known:
-            raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
-        tables = [configured[other] for other in known if other.startswith(f"{name}_")]
-        for table in (table for table in tables if isinstance(table, Mapping) and configured[name] in table):
-            check_name(given[name], list(table), f"value of `{name}`")
+    loader.runtime_params = command_line
+    shared = [name for name in configured if name.startswith(SHARED)]
+    for name in command_line:
+        if not name.startswith(SHARED):
+            continue
+        if name not in shared:
+            raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, shared)}")
+        for table_name in shared:
+            table = configured[table_name]
+            if not table_name.startswith(f"{name}_") or not isinstance(table, Mapping):
+                continue
+            # A table that lacks the configured value belongs to another parameter with a similar name.
+            if configured[name] in table:
+                check_name(command_line[name], list(table), f"value of `{name}`")
 
 
 def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Collection[str] = ()) -> None:
@@ -196,13 +215,14 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
     recipes = {f"{setting}.{method}" for setting in SWEPT_SETTINGS for method in method_names()}
     read = (read | recipes).difference(SWEPT_SETTINGS)
     for name in values:
+        # A dotted key in a file is one key to YAML, which no reader looks up.
         if "." in name:
             nested = ": {".join(name.split(".")) + ": …" + "}" * name.count(".")
             raise EaseError(f"The parameter `{name}` {place} has no effect: write `{nested}`.")
     for name in dotted(values):
         if name.partition(".")[0] in sweeps:
             raise EaseError(f"The parameter `{name}` {place} has no effect: write `sweeps.{name}`.")
-        if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):
+        if not name.startswith(SHARED) and not any(_is_within(name, parameter) for parameter in read):
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")
 
 
@@ -239,39 +259,52 @@ def _is_within(field: str, group: str) -> bool:
 
 
 def _hint(name: str, read: set[str]) -> str:
-    """Replace the first part of a dotted name that does not exist by the nearest known ones."""
+    """Replace the first part of a dotted name that does not exist by the nearest existing ones."""
     parts = name.split(".")
-    if set(parts) & set(STUDENTS):
-        return _suggest(name, read)
+    # What has been removed has no nearest name.
+    if not REMOVED_NAMES.keys().isdisjoint(parts):
+        return suggest(name, read)
     for depth in range(1, len(parts) + 1):
-        group, field = ".".join(parts[:depth]), parts[depth:]
-        if any(known.startswith(f"{group}.") for known in read):
-            continue  # the group exists: one of its fields is misspelt
-        if near := nearest(group, (known for known in read if known.count(".") == depth - 1)):
-            return f"did you mean {' or '.join('.'.join([known, *field]) for known in near)}?"
+        group = ".".join(parts[:depth])
+        if any(parameter.startswith(f"{group}.") for parameter in read):
+            # The group exists: one of its fields is misspelt.
+            continue
+        near = nearest(group, (parameter for parameter in read if parameter.count(".") == depth - 1))
+        if near:
+            corrected = [".".join([candidate, *parts[depth:]]) for candidate in near]
+            return f"did you mean {' or '.join(corrected)}?"
     return suggest(name, read)
 
 
-def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any]) -> None:
     """Refuse wrong values and unknown fields; Kedro would report them twice, in many lines and without suggestions.
 
     Parameters of the command line are checked first; of these, also the methods' own options.
     """
     types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     types |= SINGLE
-    named = dotted(given)
-    first = [name for name in types if any(_is_within(field, name) for field in named)]
-    for name in dict.fromkeys([*first, *types]):
-        value: Any = values
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
+    fields = dotted(command_line)
+    overridden = [name for name in types if any(_is_within(field, name) for field in fields)]
+    for name in dict.fromkeys([*overridden, *types]):
+        value = _value_of(name, values)
         if value is None:
             continue
         try:
-            found: Any = TypeAdapter(types[name]).validate_python(value)
-            if name in first and isinstance(found, Recipe):
-                found.check_options()
+            options: Any = TypeAdapter(types[name]).validate_python(value)
+            # This imports the method, and so torch, which takes seconds: only where a mistake is likely.
+            if name in overridden and isinstance(options, Recipe):
+                options.check_options()
         except ValidationError as error:
             raise EaseError(f"Parameter `{name}`: {format_validation_error(error, types[name])}") from error
         except EaseError as error:
             raise EaseError(f"Parameter `{name}`: {error}") from error
+
+
+def _value_of(name: str, values: Mapping[str, Any]) -> Any:
+    """Return a parameter by its dotted name; None if it is not configured."""
+    value: Any = values
+    for part in name.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(part)
+    return value
