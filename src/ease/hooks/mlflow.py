@@ -93,8 +93,10 @@ class TrackedRun:
     @property
     def parameters_note(self) -> str:
         """The parameters of the command line, for the description; empty if there are none."""
+        if not self.overrides:
+            return ""
         values = ",".join(f"{name}={value}" for name, value in self.overrides.items())
-        return f"Parameters: `{values}`" if values else ""
+        return f"Parameters: `{values}`"
 
 
 class Tracking:
@@ -142,6 +144,7 @@ class Tracking:
         for name, value in inputs.items():
             if is_parameter(name):
                 values |= _flat(name.removeprefix("params:"), value, inputs)
+        # Most parameters are read by several nodes.
         new = {name: value for name, value in values.items() if name not in self._run.logged_parameters}
         log_parameters(new)
         self._run.logged_parameters |= new.keys()
@@ -177,8 +180,10 @@ class Tracking:
         client = mlflow.MlflowClient()
         for run in client.search_runs([parent.experiment_id], f"tags.`{PARENT_TAG}` = '{parent.run_id}'"):
             if CODE in run.data.params:
-                continue  # described after an earlier node
-            run_id, name = run.info.run_id, run.info.run_name
+                # Described after an earlier node.
+                continue
+            run_id = run.info.run_id
+            name = run.info.run_name
             client.log_param(run_id, CODE, ease.__version__)
             for dataset, (version, _) in data.items():
                 client.log_param(run_id, f"data.{dataset}", version)
@@ -206,9 +211,9 @@ class Tracking:
 
         rows = [{"encoder": encoder, **values} for encoder, values in scores.items()]
         table = format_table(pd.DataFrame(rows, columns=["encoder", *names]))
-        about = f"{self._run.description}\n\nBest: `{best}`, {scores[best][names[0]]:.1f} of `{names[0]}`."
-        next_step = "Next: tick trainings in the list, then **Compare**; `kedro run --pipelines=report`."
-        note = "\n\n".join([about, table, next_step, self._run.parameters_note]).strip()
+        summary = f"{self._run.description}\n\nBest: `{best}`, {scores[best][names[0]]:.1f} of `{names[0]}`."
+        next_step = "Next: tick training runs in the list, then **Compare**; `kedro run --pipelines=report`."
+        note = "\n\n".join([summary, table, next_step, self._run.parameters_note]).strip()
         mlflow.set_tag(NOTE_TAG, note)
 
     @hook_impl
@@ -222,9 +227,10 @@ class Tracking:
 
 def kedro_command(run_params: Mapping[str, Any]) -> str:
     """Return the command of a run without its parameters, such as `kedro run --pipelines=train --tags=ingest`."""
+    environment = run_params.get("env")
     versions = run_params.get("load_versions") or {}
     options = {
-        "env": [run_params["env"]] if run_params.get("env") else [],
+        "env": list(filter(None, [environment])),
         "pipelines": _in_registry_order(run_params.get("pipeline_names") or ()),
         "namespaces": run_params.get("namespaces"),
         "tags": run_params.get("tags"),
@@ -247,9 +253,12 @@ def _single_setting(pipeline: Pipeline, catalog: DataCatalog) -> Setting | None:
     """Return the setting of a run; None if it has several, or none."""
     names = [name for name in pipeline.inputs() if name.endswith(".setting")]
     if not names and "params:sweep" in pipeline.inputs():
+        # The pipeline of sweeps reads all settings at once, of which the chosen sweep varies one.
         sweep = catalog.load("params:sweeps").choose(catalog.load("params:sweep"))
         names = [f"params:{sweep.setting_name}.setting"]
-    return Setting.model_validate(catalog.load(names[0])) if len(names) == 1 else None
+    if len(names) != 1:
+        return None
+    return Setting.model_validate(catalog.load(names[0]))
 
 
 def _describe_setting(setting: Setting) -> str:
@@ -307,8 +316,7 @@ def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         if name in SWEPT_SETTINGS and name != sweep.setting_name:
             return {}
     if name == "tasks":
-        located = [read_located(data) for input, data in inputs.items() if input.endswith("evaluation_data")]
-        tasks = {task for found in located for task, data in found.items() if data.subsets}
+        tasks = _tasks_with_data(inputs)
         value = {task: options for task, options in value.items() if task in tasks}
     if isinstance(value, BaseModel) and not isinstance(value, RootModel):
         return flatten_options(value, name)
@@ -321,13 +329,25 @@ def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def _tasks_with_data(inputs: Mapping[str, Any]) -> set[str]:
+    """Return the tasks whose evaluation data a node reads."""
+    tasks: set[str] = set()
+    for name, data in inputs.items():
+        if name.endswith("evaluation_data"):
+            tasks |= {task for task, located in read_located(data).items() if located.subsets}
+    return tasks
+
+
 def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the main scores, by `task/subset`, of each encoder: `multilingual.ease`, or `baselines.NAME`."""
-    by_owner: dict[str, list[dict[str, Any]]] = {}
+    by_encoder: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        method = row.get("method")
-        by_owner.setdefault(f"{owner}.{safe_name(method)}" if method else owner, []).append(row)
-    return {one: headline(own) for one, own in by_owner.items()}
+        encoder = owner
+        # Only baselines are several encoders in one table.
+        if method := row.get("method"):
+            encoder = f"{owner}.{safe_name(method)}"
+        by_encoder.setdefault(encoder, []).append(row)
+    return {encoder: headline(encoder_rows) for encoder, encoder_rows in by_encoder.items()}
 
 
 def variant_headlines(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -335,18 +355,24 @@ def variant_headlines(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
     `rows` have the columns `setting`, `sweep`, `variant` and `seed` beside a score's own.
     """
-    values: dict[str, dict[str, list[float]]] = {}
+    values_of_seeds: dict[str, dict[str, list[float]]] = {}
+    # Rows without a value could not be scored; development scores have chosen the checkpoints.
     scored = rows[rows["value"].notna() & (rows["split"] != DEVELOPMENT)]
-    for (setting, sweep, variant, _), own in scored.groupby(["setting", "sweep", "variant", "seed"], sort=False):
-        for name, value in headline(own.to_dict("records")).items():
-            own_values = values.setdefault(f"{setting}.{sweep}.{safe_name(variant)}", {})
-            own_values.setdefault(name, []).append(value)
-    return {owner: {name: mean(seeds) for name, seeds in own.items()} for owner, own in values.items()}
+    for (setting, sweep, variant, _), seed_rows in scored.groupby(["setting", "sweep", "variant", "seed"], sort=False):
+        scores = values_of_seeds.setdefault(f"{setting}.{sweep}.{safe_name(variant)}", {})
+        for name, value in headline(seed_rows.to_dict("records")).items():
+            scores.setdefault(name, []).append(value)
+    return {
+        encoder: {name: mean(values) for name, values in scores.items()} for encoder, scores in values_of_seeds.items()
+    }
 
 
 def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, DatasetInput]]:
     """Return the version and MLflow's description of each data set that a training or evaluation read, by its name."""
     is_training = TRAINING_TAG in node.tags
+    context = "evaluation"
+    if is_training:
+        context = "training"
     entities: Any = mlflow.entities
     data = {}
     for name, version in input_versions(node, catalog).items():
@@ -354,14 +380,14 @@ def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, Datas
             continue
         dataset: Any = catalog.get(name)
         path = Path(dataset._get_versioned_path(version))
-        digest = hash_contents(path)[:DIGEST_LENGTH] if path.exists() else version
+        # What lies at a remote store has no local path, so nothing to hash.
+        digest = version
+        if path.exists():
+            digest = hash_contents(path)[:DIGEST_LENGTH]
         source = json.dumps({"uri": str(path)})
         profile = json.dumps({"version": version})
-        tags = [
-            entities.InputTag(DATA_CONTEXT_TAG, "training" if is_training else "evaluation"),
-            entities.InputTag("version", version),
-        ]
-        described = entities.DatasetInput(entities.Dataset(name, digest, "local", source, None, profile), tags)
-        data[name] = (version, described)
+        tags = [entities.InputTag(DATA_CONTEXT_TAG, context), entities.InputTag("version", version)]
+        description = entities.DatasetInput(entities.Dataset(name, digest, "local", source, None, profile), tags)
+        data[name] = (version, description)
     # MLflow's list of runs shows the first one.
     return dict(sorted(data.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))

@@ -77,20 +77,24 @@ class Guard:
         # takes an eighth of the CPU time of a small run.
         gc.set_threshold(50_000)
         logging.getLogger(SequentialRunner.__module__).addFilter(is_useful_hint)
-        release_work()  # of an interrupted run of this process, such as a notebook's
+        # Folders of an interrupted run of this process, such as a notebook's.
+        release_work()
         data = str(self._globals["data"])
-        if "://" not in data and self._lock is None:  # a remote folder has no lock
+        # A remote folder has no lock.
+        if "://" not in data and self._lock is None:
             self._lock = lock_data_for_run(Path(data))
         if run_params.get("only_missing_outputs"):
-            needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
-            pipeline = Pipeline(needed)
-        free, typed = round(self._globals["free_disk_gb"] * 1e9), dotted(run_params["runtime_params"] or {})
-        faults = _refuse_idle_parameters(run_params["runtime_params"] or {}, pipeline)
+            # The runner skips the other nodes, after this hook; what they would need may be missing.
+            unfinished = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
+            pipeline = Pipeline(unfinished)
+        free_bytes = round(self._globals["free_disk_gb"] * 1e9)
+        runtime_parameters = run_params["runtime_params"] or {}
+        faults = _refuse_idle_parameters(runtime_parameters, pipeline)
         faults += find_newer_versions(pipeline, catalog)
-        faults += find_faults(pipeline, catalog, Path(data), free, typed)
+        faults += find_faults(pipeline, catalog, Path(data), free_bytes, dotted(runtime_parameters))
         if len(faults) > 1:
-            listed = "".join(f"\n- {fault}" for fault in faults)
-            raise EaseError(f"{len(faults)} faults, found before anything was run:{listed}")
+            lines = "".join(f"\n- {fault}" for fault in faults)
+            raise EaseError(f"{len(faults)} faults, found before anything was run:{lines}")
         if faults:
             raise EaseError(faults[0])
 
@@ -152,30 +156,43 @@ class Provenance:
     def before_node_run(self, node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> None:
         """Remember the catalog, the node's parameters and the versions of its inputs."""
         self._catalog = catalog
-        given = {name: value for name, value in inputs.items() if is_parameter(name)}
+        parameters = {
+            name: _JSON.dump_python(value, mode="json") for name, value in inputs.items() if is_parameter(name)
+        }
         self._made_from[node.name] = {
             "code": ease.__version__,
-            "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in given.items()},
+            "parameters": parameters,
             "inputs": input_versions(node, catalog),
         }
 
     @hook_impl
     def before_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
         """Write the sidecar first, so that every version has one."""
+        # The empty path is the output of a node that had nothing to make: it is not saved.
         if isinstance(data, Path) and data == Path():
-            return  # nothing is saved
+            return
         dataset: Any = self._catalog.get(dataset_name)
-        if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
-            place = getattr(dataset, "folder_of", lambda own: Path(dataset._get_versioned_path(own)).parent)
-            made_from = {"dataset": dataset_name, **self._made_from[node.name]}
-            write_text_atomically(place(version) / SIDECAR, json.dumps(made_from, indent=2))
+        if not isinstance(dataset, AbstractVersionedDataset):
+            return
+        version = dataset.resolve_save_version()
+        if not version:
+            return
+        # Tables may be at a store that Kedro's own paths do not reach.
+        if hasattr(dataset, "folder_of"):
+            folder = dataset.folder_of(version)
+        else:
+            folder = Path(dataset._get_versioned_path(version)).parent
+        made_from = {"dataset": dataset_name, **self._made_from[node.name]}
+        write_text_atomically(folder / SIDECAR, json.dumps(made_from, indent=2))
 
 
 def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
     """Return the version of each versioned input of a node; None if no version exists."""
     versions: dict[str, str | None] = {}
     for name in node.inputs:
-        dataset = None if is_parameter(name) else catalog.get(name)
+        if is_parameter(name):
+            continue
+        dataset = catalog.get(name)
         if isinstance(dataset, AbstractVersionedDataset):
             try:
                 versions[name] = dataset.resolve_load_version()
@@ -185,15 +202,19 @@ def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
 
 
 def _next_steps(pipeline: Pipeline) -> str:
+    """Return a line with the commands that follow a run; empty if none does."""
     tag = next((tag for tag in NEXT_STEPS if pipeline.only_nodes_with_tags(tag).nodes), None)
     if tag is None:
         return ""
     # By what is made: the namespaces of sweeps and of `stages` do not name the setting.
     settings = {name.partition(".")[0] for name in pipeline.only_nodes_with_tags(tag).all_outputs()}
-    chosen = "" if DEMO_SETTING in settings else f"--setting={min(settings)}"
-    demo = make_or("demo", f"python -m ease.search serve {chosen}".rstrip())
-    demo += f" ARGS={chosen}" if chosen and demo.startswith("make") else ""
-    return f"\nNext: {NEXT_STEPS[tag].format(demo=demo, mlflow=make_or('mlflow', 'python -m ease.servers mlflow'))}."
+    if DEMO_SETTING in settings:
+        demo = make_or("demo", "python -m ease.search serve")
+    else:
+        option = f"--setting={min(settings)}"
+        demo = make_or(f"demo ARGS={option}", f"python -m ease.search serve {option}")
+    mlflow = make_or("mlflow", "python -m ease.servers mlflow")
+    return f"\nNext: {NEXT_STEPS[tag].format(demo=demo, mlflow=mlflow)}."
 
 
 class Results:
@@ -224,16 +245,18 @@ class Results:
         The report shows the newest scores, so that `latest` is the encoder in the report.
         """
         self._ran.add(node.name)
-        if EVALUATE_TAG in node.tags:
-            for name in self._load_versions.intersection(node.inputs):
-                encoder: Any = catalog.get(name)
-                if name.endswith(".encoder") and encoder.link:
-                    encoder.promote()
-                    logger.info("%s links to %s, which is scored", encoder.link, encoder.linked_version())
-        for name, rows in outputs.items() if EVALUATE_TAG in node.tags else ():
-            for row in (row for row in rows if row["value"] is None):
-                parts = (name.removesuffix(".scores"), row.get("method"), row["task"], row["subset"])
-                self._unscored[row["note"]].append(" ".join(filter(None, parts)))
+        if EVALUATE_TAG not in node.tags:
+            return
+        for name in self._load_versions.intersection(node.inputs):
+            encoder: Any = catalog.get(name)
+            if name.endswith(".encoder") and encoder.link:
+                encoder.promote()
+                logger.info("%s links to %s, which is scored", encoder.link, encoder.linked_version())
+        for name, rows in outputs.items():
+            for row in rows:
+                if row["value"] is None:
+                    parts = (name.removesuffix(".scores"), row.get("method"), row["task"], row["subset"])
+                    self._unscored[row["note"]].append(" ".join(filter(None, parts)))
 
     @hook_impl
     def after_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog) -> None:
@@ -243,23 +266,24 @@ class Results:
             if not pipeline.nodes:
                 logger.info("Nothing was missing, so nothing was run.")
                 return
-        # The linked outputs; importing the datasets' classes here would slow down every command.
-        links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
-        made = [
-            f"\n  {name}: {path}"
-            for name, link in links.items()
-            if link is not None and link.exists()
-            for path in sorted(link.glob("*.html")) or [link]  # of a folder of web pages, the pages
-        ]
+        results: list[str] = []
+        for name in sorted(pipeline.all_outputs()):
+            # By attribute: importing the classes of datasets with a link would slow down every command.
+            link = getattr(catalog.get(name), "link", None)
+            if link is None or not link.exists():
+                continue
+            # Of a folder of web pages, the pages.
+            paths = sorted(link.glob("*.html")) or [link]
+            results.extend(f"\n  {name}: {path}" for path in paths)
         for name, version in self._linked.items():
             encoder: Any = catalog.get(name)
             if encoder.linked_version() != version:
                 namespace = name.removesuffix(".encoder")
-                made.append(
-                    f"\n  {links[name]} was {version} until now; to take it back: `kedro run --pipelines=evaluate "
+                results.append(
+                    f"\n  {encoder.link} was {version} until now; to take it back: `kedro run --pipelines=evaluate "
                     f"--namespaces={namespace} --load-versions={name}:{version}`"
                 )
-        logger.info("Done: %d nodes.%s%s", len(pipeline.nodes), "".join(made), _next_steps(pipeline))
+        logger.info("Done: %d nodes.%s%s", len(pipeline.nodes), "".join(results), _next_steps(pipeline))
         if self._unscored:
             lines = "\n".join(f"{', '.join(parts)}: {reason}" for reason, parts in self._unscored.items())
             raise EaseError(f"Not all could be scored; all other scores are kept. Not scored:\n{lines}")

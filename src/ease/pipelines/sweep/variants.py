@@ -51,6 +51,7 @@ class Variant(_Changes):
         if self.name:
             return self.name
         setting = {name.rpartition(".")[2]: value for name, value in dotted(self.setting).items()}
+        # Codes name themselves, without `languages=`.
         languages = setting.pop("languages", ())
         changes = {**self.options, **self.training, **setting, "rows": self.rows}
         words = [f"{name}={value}" for name, value in changes.items() if value is not None]
@@ -63,7 +64,9 @@ class Variant(_Changes):
     @property
     def label(self) -> str:
         """The title with the name of the setting to train under, if the sweep has several."""
-        return f"{self.title} ({self.under})" if self.under else self.title
+        if self.under:
+            return f"{self.title} ({self.under})"
+        return self.title
 
     def run_name(self, seed: int) -> str:
         """Name the MLflow run of a training from a seed."""
@@ -91,6 +94,7 @@ class Variant(_Changes):
         if self.data is not None:
             values["data"] = self.data
         recipe = Recipe.model_validate(values)
+        # A misspelt parameter of one variant should not end a sweep of many hours.
         recipe.check_options()
         return recipe
 
@@ -157,9 +161,11 @@ class Sweep(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Sweep:
+        # Without the setting's languages, which are not known here: `each_language` only repeats variants.
         variants = self.all_variants()
         if not variants:
             raise EaseError(f"The sweep {self.name!r} varies nothing: give `variants` or `grids`.")
+        # Runs, rows and curves are found by the label.
         labels = [variant.label for variant in variants]
         repeated = {label for label in labels if labels.count(label) > 1}
         if repeated:
@@ -194,6 +200,7 @@ class Sweep(StrictModel):
                 check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
         variants = [_with(variant, seeds=variant.seeds or self.seeds) for variant in variants]
         if self.settings:
+            # A variant without `under` is trained under each setting.
             variants = [
                 _with(variant, under=name)
                 for name in self.settings
@@ -227,11 +234,11 @@ class Sweep(StrictModel):
 
     def joined_trainings(self) -> dict[str, tuple[str, int]]:
         """Return the title and the seed of all joined encoders, by the names of their MLflow runs."""
-        seeds = {variant.label: set(variant.seeds) for variant in self.all_variants()}
+        seeds_by_label = {variant.label: set(variant.seeds) for variant in self.all_variants()}
         trainings: dict[str, tuple[str, int]] = {}
         for title, joined in self.joined.items():
             # A joined encoder needs all of its languages' encoders from the same seed.
-            common = set.intersection(*(seeds[label] for label in joined.encoders.values()))
+            common = set.intersection(*(seeds_by_label[label] for label in joined.encoders.values()))
             for seed in sorted(common):
                 trainings[f"{title} seed={seed}"] = (title, seed)
         return trainings
@@ -273,11 +280,14 @@ class Sweeps(RootModel[dict[str, Sweep]]):
     @model_validator(mode="before")
     @classmethod
     def _name_each(cls, values: Any) -> Any:
+        # Values of another type are left to the validation, which reports them.
         if not isinstance(values, Mapping):
             return values
-        return {
-            name: {**sweep, "name": name} if isinstance(sweep, Mapping) else sweep for name, sweep in values.items()
-        }
+        named_sweeps = dict(values)
+        for name, sweep in values.items():
+            if isinstance(sweep, Mapping):
+                named_sweeps[name] = {**sweep, "name": name}
+        return named_sweeps
 
     def choose(self, choice: SweepChoice) -> Sweep:
         """Return the sweep that a run trains.
@@ -301,13 +311,17 @@ class SweepChoice(StrictModel):
     @classmethod
     def from_name(cls, value: Any) -> Any:
         """Return the fields of a choice that may be given as the sweep's name alone."""
-        return {"name": value} if isinstance(value, str) else value
+        if isinstance(value, str):
+            return {"name": value}
+        return value
 
     @field_validator("only", mode="before")
     @classmethod
     def _one_label(cls, value: Any) -> Any:
         # A label has spaces: unlike other lists in one text, it is not split into words.
-        return (value,) if isinstance(value, str) else value
+        if isinstance(value, str):
+            return (value,)
+        return value
 
 
 class SweepRun(NamedTuple):
@@ -333,7 +347,9 @@ class SweepRun(NamedTuple):
     @property
     def joined(self) -> list[Joined]:
         """The encoders to score together; none of a part of a sweep, which may lack some of them."""
-        return [] if self.only else list(self.sweep.joined.values())
+        if self.only:
+            return []
+        return list(self.sweep.joined.values())
 
     @property
     def settings(self) -> list[Setting]:

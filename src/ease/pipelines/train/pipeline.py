@@ -26,38 +26,16 @@ def create_training(setting: str, method: str, mlm_start: bool = True) -> Pipeli
     if method == WHITENING:
         nodes = [_whitening(setting, starts)]
     elif method_record(method).reads_entities:
-        nodes = [_training_on_pairs(setting, method, starts)]
-    else:
-        nodes = [_text_gathering(setting, method), _training_on_texts(setting, method, starts)]
-    return pipeline(nodes, tags="train")
-
-
-def _training_on_pairs(setting: str, method: str, starts: dict[str, str]) -> Node:
-    return node(
-        train_encoder,
-        inputs={
-            "recipe": f"params:{setting}.{method}",
-            "setting": f"params:{setting}.setting",
-            # Defaults by encoder and method.
-            "encoders": "params:encoders",
-            "tracking": "params:tracking",
-            # An interrupted training resumes in the work folder.
-            "work": "params:work",
-            "tasks": "params:tasks",
-            # Development tasks choose the checkpoint.
-            "evaluation_data": f"{setting}.evaluation_data",
-            # The model card names them.
-            "dumps": f"{setting}.dumps",
+        pairs = {
             "rows": f"{setting}.training_pairs",
             "vocabulary": f"{setting}.entity_vocabulary",
             "entity_embeddings": f"{setting}.entity_embeddings",
-            **starts,
-        },
-        outputs=[f"{setting}.{method}.encoder", f"{setting}.{method}.history"],
-        name="train_encoder",
-        namespace=f"{setting}.{method}",
-        tags=TRAINING_TAG,
-    )
+        }
+        nodes = [_training(setting, method, {**pairs, **starts})]
+    else:
+        texts = {"rows": f"{setting}.{method}.texts"}
+        nodes = [_text_gathering(setting, method), _training(setting, method, {**texts, **starts})]
+    return pipeline(nodes, tags="train")
 
 
 def _text_gathering(setting: str, method: str) -> Node:
@@ -80,7 +58,8 @@ def _text_gathering(setting: str, method: str) -> Node:
     )
 
 
-def _training_on_texts(setting: str, method: str, starts: dict[str, str]) -> Node:
+def _training(setting: str, method: str, method_inputs: dict[str, str]) -> Node:
+    """Create the training; `method_inputs` are the data and the encoders to start from."""
     return node(
         train_encoder,
         inputs={
@@ -96,8 +75,7 @@ def _training_on_texts(setting: str, method: str, starts: dict[str, str]) -> Nod
             "evaluation_data": f"{setting}.evaluation_data",
             # The model card names them.
             "dumps": f"{setting}.dumps",
-            "rows": f"{setting}.{method}.texts",
-            **starts,
+            **method_inputs,
         },
         outputs=[f"{setting}.{method}.encoder", f"{setting}.{method}.history"],
         name="train_encoder",
