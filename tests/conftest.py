@@ -23,7 +23,7 @@ from tests.browser import Browser, browser
 from tests.file_server import FileServer, running_server
 from tests.project import Project, end_server, make_project, params
 
-gc.set_threshold(50_000)  # as in `ease.settings`
+gc.set_threshold(50_000)  # as in `ease.hooks.process`
 
 BY_FIXTURE_TYPE = {
     "Project": "project",

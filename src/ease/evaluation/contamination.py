@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import regex
 from pydantic import Field
 
 from ease.errors import EaseError
@@ -47,8 +46,6 @@ UNSPACED = (
 """Ranges of Thai, Lao, Tibetan, Myanmar, Khmer, Japanese kana and Chinese characters."""
 TOKEN = re.compile(rf"[{UNSPACED}]|[^{UNSPACED}\s]+")
 UNSPACED_CHARACTER = re.compile(rf"[{UNSPACED}]")
-# The pattern includes the marks of many scripts, which Python's own words lack.
-WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")
 SHINGLE_LENGTH = 5
 """Characters of an n-gram"""
 UNSPACED_SHINGLE_LENGTH = 3
@@ -88,9 +85,17 @@ class NormalizedText(NamedTuple):
     shingles: list[str]
 
 
+@cache
+def _word_pattern() -> Any:
+    """Return the pattern of a word with the marks of many scripts, which Python's own words lack."""
+    import regex  # not at each start
+
+    return regex.compile(r"[\p{L}\p{N}\p{M}]+")
+
+
 def normalize(text: str | None, options: ContaminationOptions) -> NormalizedText:
     """Normalise a text, and cut it into runs of tokens and of characters."""
-    words = " ".join(WORD.findall(unicodedata.normalize("NFKC", text or "").casefold()))
+    words = " ".join(_word_pattern().findall(unicodedata.normalize("NFKC", text or "").casefold()))
     # The pattern of tokens is slow, and most texts have spaces.
     tokens = TOKEN.findall(words) if UNSPACED_CHARACTER.search(words) else words.split()
     unspaced = sum(len(token) == 1 and token >= "\u0e00" for token in tokens)

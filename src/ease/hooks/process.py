@@ -1,4 +1,4 @@
-"""What a Kedro command sets in its process: how errors and warnings are shown, and the libraries' environment.
+"""What a Kedro command sets in its process: how errors and warnings are shown, garbage collection, the environment.
 
 The import of this module sets all of it. The package imports it first, so that Ctrl-C prints one line even while the
 other modules are imported, which takes a second.
@@ -7,6 +7,7 @@ other modules are imported, which takes a second.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 import warnings
@@ -125,12 +126,17 @@ def split_values(context: click.Context, parameter: Any, value: str) -> list[str
 
 # Kedro has no other place to change how `--params` is read, and refuses such a list in words about its own syntax.
 kedro_options.split_string = split_values
+# Modules, and tables in memory, are many objects without reference cycles: with Python's default of 700, garbage
+# collection takes 0.08 s of each start, and an eighth of the CPU time of a small run.
+gc.set_threshold(50_000)
 sys.excepthook = show_exception
 warnings.showwarning = show_other_warnings
 for _text in LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _text)
 # Kedro, MLflow and the Hugging Face hub would send statistics of use.
 os.environ.setdefault("DO_NOT_TRACK", "true")
+# Pydantic would look for plugins in the metadata of every installed package; none is used here.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
 # Spark's workers would start the first Python on the path, which does not have this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # By default, torch's threads spin while they wait for each other. If other processes need the cores, spinning threads

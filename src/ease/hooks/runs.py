@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import sys
@@ -73,9 +72,6 @@ class Guard:
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
 
-        # Tables in memory are many objects without reference cycles: with Python's default of 700, garbage collection
-        # takes an eighth of the CPU time of a small run.
-        gc.set_threshold(50_000)
         logging.getLogger(SequentialRunner.__module__).addFilter(is_useful_hint)
         # Folders of an interrupted run of this process, such as a notebook's.
         release_work()

@@ -14,7 +14,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
 from pydantic import BaseModel, Field
 
 from ease.encoders.model_card import ModelCardData, with_test_scores
@@ -82,6 +81,8 @@ def process_tags() -> dict[str, str]:
 
 def close_killed_runs(active: Run) -> None:
     """Give the status KILLED to runs of the experiment that are open and whose process on this machine has ended."""
+    import psutil  # slow to import
+
     client = mlflow.MlflowClient()
     open_here = f"attributes.status = 'RUNNING' and tags.`{HOST}` = '{platform.node()}'"
     for run in client.search_runs([active.info.experiment_id], open_here):

@@ -142,7 +142,7 @@ class Paper(StrictModel):
 class PublishedPapers(RootModel[dict[str, Paper]]):
     """Papers by the names of their files in `conf/base/published/`."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     @field_validator("root", mode="before")
     @classmethod

@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 import orjson
 import pyarrow as pa
-from joblib import cpu_count
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, check_dates, dump_date, list_files, nearest_table_first
@@ -102,6 +101,8 @@ def ingest_wikidata(path: Path, languages: Sequence[str] | None, options: Ingest
     languages = languages and sorted(languages)
 
     def write(folder: Path) -> Counts:
+        from joblib import cpu_count  # slow to import
+
         chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
         sites = None
         if languages is not None:
@@ -297,6 +298,8 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
     """
 
     def write(folder: Path) -> Counts:
+        from joblib import cpu_count  # slow to import
+
         counts = dict.fromkeys(("statements", "other_statements", "broken_lines"), 0)
         threads = options.workers or cpu_count()
         chunks = LineChunks(path, _TRUTHY_CHUNK_BYTES, threads, "Reading types", _TRUTHY_OPENING)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from joblib import Parallel, delayed
 
 from ease.errors import EaseError
 from ease.io.addresses import located
@@ -362,6 +361,8 @@ def ingest_wikipedia(
 
 def _digests(dumps: Sequence[DumpFile], options: IngestOptions) -> dict[DumpFile, str]:
     """Return the hash of each file's content; identical files are used once."""
+    from joblib import Parallel, delayed  # slow to import
+
     digests = Parallel(n_jobs=options.workers or -1, prefer="threads")(
         delayed(content_digest)(dump.path) for dump in dumps
     )

@@ -275,7 +275,7 @@ def _for_each_language(variants: Sequence[Variant], languages: Sequence[str]) ->
 class Sweeps(RootModel[dict[str, Sweep]]):
     """All sweeps of a project (`parameters/sweeps/<name>.yml`), by name."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

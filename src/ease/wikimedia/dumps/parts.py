@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-from joblib import Parallel, delayed
 from pydantic import Field
 from tqdm import tqdm
 
@@ -60,6 +59,8 @@ MapShards = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 def joblib_map(workers: int | None) -> MapShards:
     """Map in local processes; None uses one per core, 1 uses the current process."""
+    # With psutil, which joblib imports, 0.15 s that every command would pay.
+    from joblib import Parallel, delayed
 
     def apply(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
         processes = -1
