@@ -456,6 +456,7 @@ def _date(arguments: Arguments) -> str:
 
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
 _YEAR = re.compile(r"[-−]?\d{3,4}")
+_YEAR_WORDS = {"ru": "г.", "uk": "р.", "be": "г.", "be-tarask": "г."}
 _SKELETONS = {(True, True): "yMMMMd", (True, False): "yMMMM", (False, True): "MMMMd"}
 
 
@@ -505,7 +506,9 @@ def _write_date(year: str, month: int | None, day: str, language: str) -> str:
     except ValueError:
         return ""
     if skeleton == "yMMMMd":
-        return str(format_date(form, "long", locale))
+        words = str(format_date(form, "long", locale))
+        # CLDR adds the word for year, which the templates do not.
+        return words.removesuffix(_YEAR_WORDS.get(language, "")).rstrip()
     try:
         return str(format_skeleton(skeleton, form, locale=locale))
     except KeyError:
@@ -628,6 +631,9 @@ def _quoted(arguments: Arguments) -> str:
     if not words:
         return ""
     start, end = _quotation_marks(arguments.language)
+    if arguments.language == "fr":
+        # French sets spaces inside its marks.
+        return f"{start} {words} {end}"
     return f"{start}{words}{end}"
 
 
@@ -693,8 +699,12 @@ def name_language(code: str, language: str) -> str:
     return str(locale.languages.get(code, ""))
 
 
-_LABELS = ("lt", "label", "text", "texte", "texto", "testo", "display", "d", "a", "nom", "vis")
+_LABELS = ("lt", "label", "text", "texte", "texto", "testo", "display", "d", "a", "nom", "vis", "نص", "متن")
 """Names of the argument with the words of a link to another language's article"""
+
+
+# Names of the argument with the title in the wiki itself, besides the language's code
+_OWN_TITLES = {"ar": ("عر", "عنوان")}
 
 
 def _interlanguage(arguments: Arguments) -> str:
@@ -715,7 +725,8 @@ def _interlanguage(arguments: Arguments) -> str:
     if label and second.lower() in WIKIPEDIA_LANGUAGES and label.lower() not in WIKIPEDIA_LANGUAGES:
         return label
     # A title may be named by the code of the wiki's language.
-    return first or arguments.keywords.get(arguments.language) or arguments.keywords.get("1") or ""
+    names = (arguments.language, *_OWN_TITLES.get(arguments.language, ()))
+    return first or next(filter(None, map(arguments.keywords.get, names)), "")
 
 
 def _currency(arguments: Arguments) -> str:

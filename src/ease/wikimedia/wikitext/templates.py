@@ -73,6 +73,11 @@ _ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
 _LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?([23]?)")
 # A link to an article of another wiki whose language is in the name: `{{link-en|title|English title|label}}`.
 _LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-[a-z]+)?|[a-z]{2,3}-link")
+# Templates of single wikis with a language in the name: `{{laS|homo}}` in German, `{{k-la|homo}}` in Finnish.
+_FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})")}
+# `{{XXe siècle}}`, which writes its name.
+_CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\.)?)")
+_FRACTION = re.compile(r"\d{1,3}/\d{1,3}")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
 _FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
 _HIDDEN_PATTERN = re.compile("|".join(TEMPLATE_DATA["hidden patterns"]))
@@ -168,7 +173,7 @@ class TemplateTable:
         if specification := self.learnt.get(title):
             if entry := self._read(specification, steps):
                 return entry
-        return self._of_all.get(lower) or _find_by_pattern(lower)
+        return self._of_all.get(lower) or _find_by_form(lower, self.site.language)
 
     def expand(self, body: Body, arguments: Mapping[str, str]) -> str:
         """Return the words of a template's text; raises UnknownOutputError if they cannot be known."""
@@ -249,8 +254,16 @@ def read_specification(specification: str) -> TemplateEntry | None:
     return None
 
 
-def _find_by_pattern(name: str) -> TemplateEntry | None:
-    """Return how a template is shown whose lower-case name has a form that is known on all wikis."""
+def _find_by_form(name: str, language: str) -> TemplateEntry | None:
+    """Return how a template is shown whose lower-case name says it: `lang-fr`, `script/hebrew`, `1/2`, `cite web`."""
+    form = _FORMS.get(language)
+    if form and (match := form.fullmatch(name)):
+        code = match[1]
+        return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
+    if language == "fr" and (century := _CENTURY.fullmatch(name)):
+        return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
+    if _FRACTION.fullmatch(name):
+        return TemplateEntry(_constant(name.replace("/", "⁄")))
     if match := _LANGUAGE_TEMPLATE.fullmatch(name):
         code, without_name = match.groups()
         if without_name:
