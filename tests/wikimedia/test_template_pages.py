@@ -173,10 +173,14 @@ def wikis(folder: Path) -> list[DumpFile]:
     pages = {
         "en": [make_page(4, "A", "A."), make_template(1, "Ill", module), make_template(2, "Citation needed", module)],
         "ja": [
-            make_page(5, "東京", "{{新リンク|大阪|en|Osaka}}は{{新出典}}町{{別リンク|奈良|en|Nara}}。"),
+            make_page(
+                5, "東京", "{{新リンク|大阪|en|Osaka}}は{{新出典}}町{{別リンク|奈良|en|Nara}}{{二つ目|堺|en|Sakai}}。"
+            ),
             make_template(6, "新リンク", module, "Template"),
             make_template(7, "新出典", module),
             make_template(8, "別リンク", "", redirect="新リンク"),
+            # An item may have two templates of a wiki.
+            make_template(9, "二つ目", module),
         ],
     }
     dumps = []
@@ -196,15 +200,17 @@ def test_templates_are_known_by_their_items(tmp_path: Path) -> None:
     dumps = wikis(tmp_path)
     assert sentences_of(dumps, ItemFiles(), tmp_path / "parts") == [("は町。", 3)]
     page_items = tmp_path / "items.parquet"
-    ids = {"language": ["en", "ja", "en", "ja", "ja"], "page_id": [1, 6, 2, 7, 99], "qid": [11, 11, 12, 12, 12]}
+    ids = {"language": ["en", "ja", "en", "ja", "ja", "ja"], "page_id": [1, 6, 2, 7, 99, 9]}
+    ids["qid"] = [11, 11, 12, 12, 12, 11]
     pq.write_table(pa.table(ids, schema=PAGE_ITEMS), page_items)
-    assert sentences_of(dumps, ItemFiles([page_items]), tmp_path / "parts") == [("大阪は町奈良。", 0)]
+    assert sentences_of(dumps, ItemFiles([page_items]), tmp_path / "parts") == [("大阪は町奈良堺。", 0)]
 
     sitelinks = tmp_path / "sitelinks.parquet"
     titles = ["Template:Ill", "テンプレート:新リンク", "Template:Citation needed", "Template:新出典", "Template:Other"]
-    columns = {"qid": [11, 11, 12, 12, 12], "language": ids["language"], "title": titles}
+    titles.append("Template:二つ目")
+    columns = {"qid": ids["qid"], "language": ids["language"], "title": titles}
     pq.write_table(pa.table(columns, schema=SITELINKS), sitelinks)
-    assert sentences_of(dumps, ItemFiles((), [sitelinks]), tmp_path / "parts") == [("大阪は町奈良。", 0)]
+    assert sentences_of(dumps, ItemFiles((), [sitelinks]), tmp_path / "parts") == [("大阪は町奈良堺。", 0)]
 
 
 def test_a_wikidata_dump_extends_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,11 @@ def test_a_callers_templates_come_first() -> None:
     assert parse_wikitext(source, "en", templates=templates).text == "Jo Mr Jo 5 kilometres LaTeX a"
 
 
+def test_templates_of_another_type_are_refused() -> None:
+    with pytest.raises(EaseError, match="`templates` is str: give what `ease.read_templates"):
+        parse_wikitext("{{w|a}}", "en", templates="dump.xml")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("specification", ["argumant: 1", "", "nothing", None])
 def test_an_unknown_specification_is_refused(specification: str) -> None:
     with pytest.raises(EaseError, match="Template 'w' has an unknown specification"):

@@ -16,6 +16,7 @@ from itertools import accumulate, compress
 from operator import add, eq, sub
 from typing import NamedTuple
 
+from ease.errors import EaseError
 from ease.io.files import read_data_file
 from ease.wikimedia.languages import check_languages
 from ease.wikimedia.wikitext.holes import mark_holes
@@ -293,6 +294,11 @@ def make_table(site: SiteInfo, templates: TemplateTable | Mapping[str, str] | No
         return templates
     if isinstance(templates, LearntTemplates):
         return TemplateTable(site, templates)
+    if templates is not None and not isinstance(templates, Mapping):
+        raise EaseError(
+            f"`templates` is {type(templates).__name__}: give what `ease.read_templates(dump)` returns, or a mapping "
+            'such as {"w": "argument: 2|1"}.'
+        )
     return TemplateTable(site, overrides=templates)
 
 
