@@ -67,6 +67,13 @@ def test_a_mapping_may_define_a_task(encoder: SentenceTransformer, data: Path) -
         ({"stsb": {"subsets": ["train"]}}, {}, r"stsb/sts-train\.csv: no such file"),
         ({"stsb": {"pth": "x"}}, {}, "Options of the task 'stsb': there is no field `pth`"),
         ("stsb", {"options": {"dimension": 4}}, "`options` are for an encoder given by its name"),
+        ([], {}, "No task is named: name one, such as stsb"),
+        (None, {}, "No task is named"),
+        (
+            ["sts17"],
+            {},
+            r": no such file of the task 'sts17'\. .*as `data=`.* The files are from https?://.*acquire_evaluation.fetch=true",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(

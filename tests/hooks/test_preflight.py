@@ -239,6 +239,26 @@ def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -
     assert "first run `kedro run --pipelines=train_multilingual --tags=acquire," in fault
 
 
+def test_missing_folders_of_dumps_are_named_together(context: KedroContext, tmp_path: Path) -> None:
+    folders = {"acquire__wikipedia": str(tmp_path / "dumps"), "acquire__wikidata": str(tmp_path / "wikidata")}
+    languages = {"multilingual__setting__languages": "en it"}
+    faults = faults_of(context, "train_multilingual", "multilingual", **folders, **languages)
+    assert [sum(fault.startswith(f"{folder} does not exist") for fault in faults) for folder in folders.values()] == [
+        1,
+        1,
+    ]
+
+
+@pytest.mark.project
+def test_a_missing_version_is_the_only_fault(empty: Project) -> None:
+    version = "--load-versions=multilingual.ease.encoder:2020-01-01T00.00.00.000Z"
+    done = empty.kedro(
+        "run", "--pipelines=evaluate", "--namespaces=multilingual.ease", version, check=False, start=False
+    )
+    assert "has no version 2020-01-01T00.00.00.000Z" in done.stderr
+    assert "No encoder is trained" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("chosen", "namespace", "given", "idle"),
     [

@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 import ease
 from ease.errors import EaseError
+from ease.io.locks import folder_lock
 from ease.pruning import find_leftovers
 from ease.search.__main__ import main
 from ease.search.engine import Search, shared_words, words_of
@@ -61,6 +62,20 @@ def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: P
     add_model(folder, "untrained", encoder)
     search = ease.open_search(model="untrained", project=folder)
     assert search.examples == [("en", "Fact a in en."), ("de", "Fact b in de.")]
+
+
+def test_an_index_that_another_process_builds_is_searched_as_far_as_it_is_built(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    index = ease.open_search(project=project).index
+    with folder_lock(index.folder):
+        again = ease.open_search(project=project)
+        assert again.search("Yen ist die Währung von Japan.", k=1)[0].text == "Yen ist die Währung von Japan."
+        assert f"{index.folder} is being built by another process" in caplog.text
+        for block in index.folder.glob("vectors-*"):
+            block.unlink()
+        with pytest.raises(EaseError):
+            ease.open_search(project=project)
 
 
 def test_each_different_sentence_is_found_once_with_all_its_pages_and_links(search: Search) -> None:

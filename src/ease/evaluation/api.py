@@ -14,6 +14,7 @@ from ease.encoders.prompts import check_prompts, summarize_prompts
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, select_tasks
 from ease.evaluation.tasks import package_tasks
+from ease.evaluation.tasks.base import Task, missing_files
 from ease.options import validate
 
 if TYPE_CHECKING:
@@ -68,12 +69,17 @@ def evaluate(
 
     if options and not isinstance(model, str | Path):
         raise EaseError("`options` are for an encoder given by its name: change the encoder in memory itself.")
-    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    names = [tasks] if isinstance(tasks, str) else list(tasks or ())
+    if not names:
+        raise EaseError("No task is named: name one, such as stsb (docs/evaluation.md lists the tasks).")
     changes = tasks if isinstance(tasks, Mapping) else {}
     parameters = package_tasks(changes)
     for name in parameters:
         parameters[name]["path"] = Path(data) / changes.get(name, {}).get("path", name)
     selected = select_tasks(names, parameters)
+    # Before the encoder is loaded, which may take minutes.
+    for name, task in selected.items():
+        _require_files(name, task)
     encoding = validate(
         EncodingOptions,
         {"batch_size": batch_size, "precision": precision, "cache": cache or None},
@@ -88,3 +94,17 @@ def evaluate(
     logger.info("Prompts: %s", summarize_prompts(prompts))
     scores, _ = with_intervals(score_tasks(encode, selected.values()))
     return pd.DataFrame([score.row() for score in scores]).drop(columns=["main", "task_type"], errors="ignore")
+
+
+def _require_files(name: str, task: Task) -> None:
+    """Refuse a task without the files of a single subset; say where they come from."""
+    files = task.files()
+    missing = missing_files(files)
+    if files and len(missing) == len(files):
+        absent = next(iter(missing.values()))[0]
+        raise EaseError(
+            f"{absent}: no such file of the task {name!r}. Give the folder that holds the task's folder as `data=`, or "
+            f"set the task's `path`. The files are from {task.options.source}; in a project, `kedro run "
+            f"--pipelines=acquire_evaluation --params evaluate.tasks={name},acquire_evaluation.fetch=true` downloads "
+            "those that their licences allow to download."
+        )

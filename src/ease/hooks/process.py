@@ -112,11 +112,11 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
 _split_string = kedro_options.split_string
 
 
-def split_values(context: click.Context, parameter: Any, value: str) -> list[str]:
+def split_values(ctx: click.Context, param: Any, value: str) -> list[str]:
     """Split an option's value at commas; of `--params`, a part without `=` continues a list: `languages=en,it`."""
     parts: list[str] = []
-    for part in _split_string(context, parameter, value):
-        if parameter.name == "params" and parts and "=" not in part:
+    for part in _split_string(ctx, param, value):
+        if param.name == "params" and parts and "=" not in part:
             # The parameters separate words by blanks.
             parts[-1] += f" {part.strip()}"
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -31,8 +32,10 @@ from ease.io.versions import provenance_of, saved_versions
 from ease.methods import in_order
 from ease.names import suggest
 from ease.search.entities import EntityLabels, EntityLink, EntityVectors, open_entities
-from ease.search.index import Index, build_index
+from ease.search.index import INDEX_SENTENCES, Index, build_index
 from ease.similarity.encode import Encode
+
+logger = logging.getLogger(__name__)
 
 MAX_CHARACTERS = 10_000
 MAX_EXAMPLES = 6
@@ -202,7 +205,7 @@ def open_search(
         report: Called with the number of sentences embedded so far, and the number of all sentences.
 
     Returns:
-        The search, with a complete index.
+        The search, with a complete index; while another process builds the index, with the part built so far.
 
     Raises:
         EaseError: If the project has no sentences or no such model.
@@ -213,7 +216,17 @@ def open_search(
         >>> search.search("The yen is used in Japan.", k=3, languages=["ja"])
     """
     opening = SearchOpening(SearchProject(project, setting), model)
-    opening.build(report)
+    try:
+        opening.build(report)
+    except EaseError:
+        # Another process, such as the search page, builds the index: its part is searched, and grows meanwhile.
+        if not is_locked(opening.folder) or not (opening.folder / INDEX_SENTENCES).exists():
+            raise
+        search = opening.search()
+        if not search.index.embedded():
+            raise
+        logger.warning("%s is being built by another process: only its sentences so far are searched", opening.folder)
+        return search
     return opening.search()
 
 

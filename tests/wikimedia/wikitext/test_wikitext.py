@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,9 @@ def test_links_are_found_and_other_markup_is_removed(source: str, text: str, lin
         ("* a\n* b\n** c\n# d\n: e\n; f\ng", "a\nb\nc\nd\ne\nf\ng"),
         ("== A ==\nb\n=== ''C'' === <!-- x -->\nd", "A\nb\nC\nd"),
         ("= [x] =\n==a", "[x]\n==a"),
+        ("A [http://a.com/''B''] [//a.org/b'c'''D'''] [http://x<b>E</b> f] end", "A B D E f end"),
+        ("<poem>\nOne\n ''two'' [[a]]\n\nthree</poem> b\n<poem>c\nd", "One\ntwo a\nthree\nb\nc d"),
+        ("[[a: \ud800|b]] c", "b c"),
         ("======== a ========", "== a =="),
         ("a\u2003b\xa0 c", "a b c"),
         ("'''*NSYNC''' is\n*b", "*NSYNC is\nb"),
@@ -181,3 +185,9 @@ def test_section_tags_are_invisible() -> None:
 def test_entities_by_their_exact_names(source: str, text: str) -> None:
     assert read(source)[0] == text
     assert " ".join(decode_entities(source).split()) == text
+
+
+@pytest.mark.parametrize("value", [None, b"text", 5])
+def test_another_type_than_a_text_is_refused(value: Any) -> None:
+    with pytest.raises(EaseError, match=f"Wikitext is a str, not {type(value).__name__}"):
+        parse_wikitext(value)

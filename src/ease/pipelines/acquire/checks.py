@@ -10,19 +10,22 @@ from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
-from ease.wikimedia.dumps.files import Project, find_dumps
+from ease.wikimedia.dumps.files import Project, find_dumps, find_wikidata
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
 from ease.wikimedia.titles_file import check_titles_file
 
 
 def check_dumps(node: Node, run: PlannedRun) -> None:
-    """Refuse languages without a Wikipedia, a folder without their dumps, and a table without their titles."""
+    """Refuse languages without a Wikipedia, and folders or tables without their dumps, Wikidata or titles."""
     acquire = run.options(node, AcquireOptions)
     languages = run.options(node, Setting).languages
-    check_source_languages(acquire.wikipedia, languages, "wiki")
+    run.check(check_source_languages, acquire.wikipedia, languages, "wiki")
     if acquire.titles is not None:
-        check_titles_file(acquire.titles, languages)
+        run.check(check_titles_file, acquire.titles, languages)
+    wikidata = acquire.wikidata
+    if wikidata and wikidata != SAMPLE and not is_mirror(wikidata):
+        find_wikidata(wikidata, acquire.wikidata_types)
 
 
 def check_source_languages(source: str, languages: Sequence[str], project: Project) -> None:

@@ -67,6 +67,13 @@ _EXTERNAL = re.compile(
     r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
     re.IGNORECASE,
 )
+# MediaWiki turns quotes into tags first, and a tag ends an address: the label may follow without a blank.
+_ADDRESS_BEFORE_MARKUP = re.compile(
+    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"'\x00-\x08]++"
+    r"(?:'(?!')[^\s\[\]<>\"'\x00-\x08]*+)*+(?=''|<)",
+    re.IGNORECASE,
+)
+_POEM = re.compile(r"<poem\b[^<>]*+>(?:(?!</?poem\b).)*+</poem\s*+>", re.IGNORECASE | re.DOTALL)
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
 _WORD = re.compile(r"\w")
 _EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + GAP + ITEM + HEADING
@@ -279,6 +286,8 @@ def parse_wikitext(
     table = None
     if show:
         table = make_table(site, templates)
+    if not isinstance(text, str):
+        raise EaseError(f"Wikitext is a str, not {type(text).__name__}: decode bytes, and skip pages without a text.")
     for mark in _RESERVED:
         # The test is several times as fast as a replacement that finds nothing.
         if mark in text:
@@ -310,6 +319,10 @@ def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None
     The text must have neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
     """
     text, literals = hide_extensions(text)
+    text = _ADDRESS_BEFORE_MARKUP.sub(r"\g<0> ", text)
+    if "oem" in text:
+        # The lines of a poem are not joined, unlike those of other paragraphs.
+        text = _POEM.sub(lambda poem: poem[0].replace("\n", "<br>\n"), text)
     text = strip_tags(cut_tables(replace_templates(text, templates)))
     text = strip_quotes(decode_spaces(_choose_variants(text, site.language)))
     text = drop_magic_words(text)

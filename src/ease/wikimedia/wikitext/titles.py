@@ -50,7 +50,9 @@ _PROTOCOL = re.compile(
     r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
     re.IGNORECASE,
 )
-_ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
+_ILLEGAL = re.compile(
+    r"[\x00-\x1f\x7f<>\[\]{}|\ufffd\ud800-\udfff]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}"
+)
 # The longest words first, since an alternative of a pattern wins over longer ones that begin like it.
 _REDIRECT_WORDS = sorted(read_data_file("ease.wikimedia.wikitext", "redirect_words.yml"), key=len, reverse=True)
 _REDIRECT = re.compile(
