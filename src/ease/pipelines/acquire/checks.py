@@ -21,10 +21,11 @@ def check_dumps(node: Node, run: PlannedRun) -> None:
     acquire = run.options(node, AcquireOptions)
     languages = run.options(node, Setting).languages
     run.check(check_source_languages, acquire.wikipedia, languages, "wiki")
-    if acquire.titles is not None:
-        run.check(check_titles_file, acquire.titles, languages)
     wikidata = acquire.wikidata
-    if wikidata and wikidata != SAMPLE and not is_mirror(wikidata):
+    if acquire.titles is not None:
+        # Wikidata is not read then.
+        run.check(check_titles_file, acquire.titles, languages)
+    elif wikidata and wikidata != SAMPLE and not is_mirror(wikidata):
         find_wikidata(wikidata, acquire.wikidata_types)
 
 
