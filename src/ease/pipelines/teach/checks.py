@@ -8,12 +8,20 @@ from typing import Any
 from kedro.pipeline.node import Node
 
 from ease.errors import EaseError
+from ease.options import split_words
 from ease.pipelines.acquire_evaluation.checks import check_setting_tasks
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.entity_embeddings.checks import check_start_encoder
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
+from ease.pipelines.teach.nodes import (
+    COUNTRY_NAMES,
+    build_start,
+    learn_letters,
+    locate_taught_dumps,
+    locate_taught_sets,
+    teach_encoder,
+)
 from ease.pipelines.teach.setting import AUTO, check_taught_languages
 from ease.pipelines.train.checks import check_recipe, check_training
 from ease.wikimedia.dumps.files import find_dumps, table_folders
@@ -62,6 +70,14 @@ def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions
         ) from error
 
 
+def check_kept_tasks(_: Node, run: PlannedRun) -> None:
+    """Refuse tasks without the names of countries, by which a run tells what the start knows."""
+    if COUNTRY_NAMES not in (split_words(run.parameter("teach.kept_tasks")) or ()):
+        raise EaseError(
+            f"`teach.kept_tasks` lacks {COUNTRY_NAMES}, which says which languages the start knows: add it."
+        )
+
+
 def check_taught_start(node: Node, run: PlannedRun) -> None:
     """Refuse an encoder that cannot be loaded or trained; of `auto`, such candidates are passed over later."""
     if run.options(node, Setting).encoder.name != AUTO:
@@ -72,5 +88,6 @@ CHECKS = {
     locate_taught_dumps: [check_taught_dumps],
     locate_taught_sets: [check_setting_tasks],
     build_start: [check_taught_start, check_recipe],
+    learn_letters: [check_kept_tasks],
     teach_encoder: [check_recipe, check_training],
 }

@@ -21,7 +21,7 @@ from ease.evaluation.sets import located_parameters, read_located, scorable
 from ease.evaluation.tasks import TaskParameters, build_tasks
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import ibis, pd
-from ease.options import Rows
+from ease.options import Rows, split_words
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
 from ease.pipelines.entity_embeddings.nodes import make_start_encoder
@@ -159,7 +159,7 @@ def choose_start(
             "items, and there are none: name an encoder."
         )
     scores = Rows()
-    for candidate in candidates:
+    for candidate in split_words(candidates):
         try:
             encode = encode_with(load_encoder(candidate))
         except EaseError as error:
@@ -316,7 +316,7 @@ def _retention_tasks(
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters of the tasks of what an encoder knows, as far as their sets are there."""
     located = read_located(evaluation_data)
-    present = [reference for reference in references if scorable([reference], located)]
+    present = [reference for reference in split_words(references) if scorable([reference], located)]
     return select_parameters(present, located_parameters(tasks, located))
 
 
