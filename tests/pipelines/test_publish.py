@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -18,9 +19,11 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import ease
+from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.pipelines.publish.nodes import PublishOptions, announce, write_folder
 from scripts import list_models
+from tests.encoders.tiny import tiny_encoder
 from tests.hub_server import READER, WRITER, HubServer, running_hub, use_hub
 from tests.project import Project
 
@@ -188,3 +191,21 @@ def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
         write_folder(options(tmp_path / "out", what="mewsc16"), None, [], None, None, made)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_published_vocabulary_has_the_pieces_of_the_training_sentences(tmp_path: Path) -> None:
+    texts = ["The river runs to the sea.", "Большой город стоит на реке.", "A large city."]
+    encoder = tmp_path / "multilingual" / "simcse" / "encoder" / "2026-01-01T00.00.00.000Z" / "encoder"
+    full = tiny_encoder(texts * 5, vocabulary_size=400)
+    save_encoder(full, encoder)
+    chosen = options(tmp_path / "out", method="simcse", trim_vocabulary=True)
+    with pytest.raises(EaseError, match=r"`publish.trim_vocabulary` reads the training pairs of multilingual"):
+        write_folder(chosen, encoder, [], None, None, None)
+    pairs = ibis.memtable({"sentence": [texts[0], texts[2], texts[0]]})
+    write_folder(chosen, encoder, [], None, pairs, None)
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "## Vocabulary" in card
+    assert "those that 2 texts use" in card
+    small = load_encoder(str(tmp_path / "out"))
+    assert len(small.tokenizer) < len(full.tokenizer)
+    np.testing.assert_allclose(small.encode(texts[::2]), full.encode(texts[::2]), atol=1e-6)

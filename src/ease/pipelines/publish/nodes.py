@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +63,9 @@ class PublishOptions(StrictModel):
         None, description="folder to write, in place of an older one; null: `published/SETTING.METHOD`"
     )
     forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
+    trim_vocabulary: bool = Field(
+        False, description="whether pieces of the vocabulary that no training sentence uses are dropped"
+    )
     repository: str | None = Field(None, description="OWNER/NAME to push to; the token is that of HF_TOKEN")
     endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")
     private: bool = Field(True, description="whether a new repository is private")
@@ -153,12 +157,22 @@ def _write_model(
     """Write an encoder with its card, entities and exported forms."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.exports import export_encoder
+    from ease.encoders.small_vocabulary import trim_vocabulary
     from ease.entities.links import sample_sentences
     from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 
     shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
     version = encoder.parent.name
     sections: dict[str, str] = {}
+    published = encoder
+    if options.trim_vocabulary:
+        if training_pairs is None:
+            raise EaseError(
+                f"`publish.trim_vocabulary` reads the training pairs of {options.setting}, which are gone: make them "
+                "again, or set it to false."
+            )
+        sections["Vocabulary"] = trim_vocabulary(folder, _sentences(training_pairs)).describe()
+        published = folder
     # Only methods that read entities have a table of them.
     if has_entities(encoder):
         count = write_entity_table(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
@@ -170,7 +184,7 @@ def _write_model(
     texts = list(FIXED)
     if options.forms and training_pairs is not None:
         texts += sample_sentences(training_pairs, COMPARED_SENTENCES, seed=0)
-    forms = export_encoder(load_encoder(str(encoder)), folder, texts, options.forms)
+    forms = export_encoder(load_encoder(str(published)), folder, texts, options.forms)
     if forms:
         compared = pd.DataFrame(
             {
@@ -196,6 +210,13 @@ def _write_model(
         "version": version,
         "forms": [form._asdict() for form in forms],
     }
+
+
+def _sentences(training_pairs: ibis.Table) -> Iterator[str]:
+    """Yield the distinct sentences of the pairs."""
+    distinct = training_pairs.select("sentence").distinct().order_by("sentence")
+    for batch in distinct.to_pyarrow_batches():
+        yield from batch.column("sentence").to_pylist()
 
 
 def _write_data_set(folder: Path, mewsc16: Path | None) -> dict[str, Any]:
