@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from mlflow.tracking import MlflowClient
 
 from ease.errors import EaseError
 from ease.hooks.names import Names, find_idle_parameters
+from ease.io.locks import folder_lock
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.checks import find_faults
 from tests.contexts import give, given_context
@@ -247,6 +249,26 @@ def test_missing_folders_of_dumps_are_named_together(context: KedroContext, tmp_
         1,
         1,
     ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "namespace", "name"),
+    [
+        ("train", "multilingual.ease", "multilingual.ease"),
+        ("teach", None, "teach.ease_plus"),
+        ("teach", None, "teach.mlm"),
+    ],
+)
+def test_a_second_run_of_a_training_is_refused_before_the_first_node(
+    context: KedroContext, chosen: str, namespace: str | None, name: str
+) -> None:
+    folder = context.project_path / "data" / "06_models" / "work" / name
+    given = {"teach__language": "br"} if chosen == "teach" else {}
+    with folder_lock(folder):
+        (fault,) = (text for text in faults_of(context, chosen, namespace, **given) if "Another run is at work" in text)
+        assert f"06_models/work/{name} (" in fault
+    assert not any("Another run" in text for text in faults_of(context, chosen, namespace, **given))
+    shutil.rmtree(folder)
 
 
 @pytest.mark.project

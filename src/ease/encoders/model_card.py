@@ -24,8 +24,8 @@ embeddings = model.encode(["A sentence.", "Another one."])
 similarities = model.similarity(embeddings, embeddings)
 ```
 
-The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, \
-where present, holds training-only parts, which are not needed for use."""
+This needs sentence-transformers 5.4 or later. The folder also loads with `transformers.AutoModel` (token embeddings, \
+to be pooled). `training/`, where present, holds training-only parts, which are not needed for use."""
 
 
 class DataSource(StrictModel):

@@ -130,6 +130,14 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
         os.close(lock.descriptor)
 
 
+def check_unlocked(folder: Path) -> None:
+    """Raise EaseError if another run holds the lock of a folder, which need not exist."""
+    # A lock would make the folder.
+    if (folder / LOCK_FILE).exists():
+        with folder_lock(folder):
+            pass
+
+
 def is_locked(folder: Path) -> bool:
     """Return whether a process holds the lock of a folder, or may hold it: on a file system without locks."""
     with suppress(FileNotFoundError), (folder / LOCK_FILE).open("rb") as lock:

@@ -23,7 +23,7 @@ from ease.pipelines.teach.nodes import (
     teach_encoder,
 )
 from ease.pipelines.teach.setting import AUTO, check_taught_languages
-from ease.pipelines.train.checks import check_recipe, check_training
+from ease.pipelines.train.checks import check_recipe, check_training, check_work
 from ease.wikimedia.dumps.files import find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.titles_file import check_titles_file
@@ -87,7 +87,7 @@ def check_taught_start(node: Node, run: PlannedRun) -> None:
 CHECKS = {
     locate_taught_dumps: [check_taught_dumps],
     locate_taught_sets: [check_setting_tasks],
-    build_start: [check_taught_start, check_recipe],
+    build_start: [check_work, check_taught_start, check_recipe],
     learn_letters: [check_kept_tasks],
-    teach_encoder: [check_recipe, check_training],
+    teach_encoder: [check_work, check_recipe, check_training],
 }

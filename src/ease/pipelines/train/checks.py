@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from kedro.pipeline.node import Node
 
 from ease.encoders.check import check_encoder
 from ease.errors import EaseError
+from ease.io.locks import check_unlocked
 from ease.io.versions import provenance_of
 from ease.methods import UNTRAINED
 from ease.options import dotted
@@ -27,6 +29,12 @@ def check_recipe(node: Node, run: PlannedRun) -> None:
     except EaseError as error:
         setting = run.options(node, Setting).name
         raise EaseError(f"Parameter `{setting}.{recipe.method}`: {error}") from error
+
+
+def check_work(node: Node, run: PlannedRun) -> None:
+    """Refuse a training that another run is at, before other nodes work for hours."""
+    name = f"{run.options(node, Setting).name}.{run.options(node, Recipe).method}"
+    check_unlocked(Path(run.parameter("work")) / name)
 
 
 def check_texts(node: Node, run: PlannedRun) -> None:
@@ -67,6 +75,6 @@ def check_start(node: Node, run: PlannedRun) -> None:
 
 CHECKS = {
     gather_method_texts: [check_recipe, check_texts],
-    train_encoder: [check_start, check_recipe, check_training],
+    train_encoder: [check_work, check_start, check_recipe, check_training],
     train_whitening: [check_start],
 }
