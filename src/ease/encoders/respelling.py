@@ -347,13 +347,16 @@ def learn_respelling(
         return Respelling(
             reason=f"only {len(names)} names have a translation, fewer than `respelling.min_pairs` {options.min_pairs}"
         )
+    judging = [rows for rows in held_out if len(rows) > 1]
+    if not judging:
+        return Respelling(reason="no names or first sentences are left to judge the letters")
     logger.info("Letters that the vocabulary hardly has: %s", " ".join(letters))
     replacements = known_letters(letters, encoder_folder, options.replacements)
     pairs = NamePairs(encode, names[: options.max_pairs])
     spelling, gains = learn_spelling(pairs, letters, replacements, options.min_gain)
-    before, after = [
-        np.concatenate(losses) for losses in zip(*_held_out_losses(encode, held_out, spelling), strict=True)
-    ]
+    judges = [NamePairs(encode, rows) for rows in judging]
+    before = np.concatenate([judge.losses({}) for judge in judges])
+    after = np.concatenate([judge.losses(spelling) for judge in judges])
     decrease = before - after
     error = decrease.std() / len(decrease) ** 0.5
     standard_errors = float(decrease.mean() / max(error, 1e-9))
@@ -370,16 +373,6 @@ def learn_respelling(
     if standard_errors < options.min_gain:
         return judged.model_copy(update={"reason": "what helps on the names does not help on the held-out texts"})
     return judged.model_copy(update={"pieces": new_pieces(encoder_folder, _split_words(texts), spelling)})
-
-
-def _held_out_losses(
-    encode: Encode, held_out: Sequence[Sequence[tuple[str, str]]], spelling: Spelling
-) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield the losses of each set of pairs before and after respelling."""
-    for rows in held_out:
-        if len(rows) > 1:
-            pairs = NamePairs(encode, rows)
-            yield pairs.losses({}), pairs.losses(spelling)
 
 
 def _split_words(texts: Iterable[str]) -> Iterator[str]:
