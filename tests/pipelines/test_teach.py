@@ -25,7 +25,7 @@ from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikida
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
-from ease.pipelines.teach.nodes import build_start, choose_start, locate_taught_dumps
+from ease.pipelines.teach.nodes import build_start, choose_taught_encoder, locate_taught_dumps
 from ease.pipelines.teach.prompts import choose_prompt
 from ease.wikimedia.wikidata import SITELINKS
 from ease.wikimedia.wikipedia import SENTENCES
@@ -207,7 +207,7 @@ def test_the_start_is_the_candidate_that_finds_most_translations(tmp_path: Path)
     save_encoder(tiny_encoder([" ".join(words)] * 3), tmp_path / "random")
     candidates = [str(tmp_path / name) for name in ("random", "words.vec", "missing")]
     setting: Any = SimpleNamespace(languages=("eo", "en"))
-    start = choose_start(
+    start = choose_taught_encoder(
         database.create_table("sentences", SENTENCES.empty_table()),
         database.create_table("sitelinks", sitelinks),
         setting,

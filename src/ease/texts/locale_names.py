@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from babel import Locale
 
-PIVOT = "en"
+NAMES_PIVOT = "en"
 NAMED_LANGUAGES = ("ar", "de", "es", "fi", "fr", "hi", "ja", "ru", "tr", "zh")
 """Large languages of ten branches and seven scripts"""
 
@@ -26,9 +26,9 @@ def country_names(language: str) -> dict[str, str]:
 
 def write_country_names(folder: Path, languages: Sequence[str]) -> None:
     """Write a Parquet file `{language}-en.parquet` for each language, with the columns left and right."""
-    english = country_names(PIVOT)
+    english = country_names(NAMES_PIVOT)
     for language in languages:
         names = country_names(language)
         codes = [code for code in names if code in english]
         rows = pa.table({"left": [names[code] for code in codes], "right": [english[code] for code in codes]})
-        pq.write_table(rows, folder / f"{language}-{PIVOT}.parquet")
+        pq.write_table(rows, folder / f"{language}-{NAMES_PIVOT}.parquet")

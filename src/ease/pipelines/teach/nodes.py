@@ -60,8 +60,7 @@ from ease.reporting.teaching import (
     summarize_kinds,
 )
 from ease.similarity.encode import Encode
-from ease.texts.locale_names import NAMED_LANGUAGES, PIVOT
-from ease.texts.locale_names import write_country_names as write_names
+from ease.texts.locale_names import NAMED_LANGUAGES, NAMES_PIVOT, write_country_names
 from ease.training.options import START_ENCODER
 from ease.wikimedia.languages import Language
 
@@ -123,15 +122,15 @@ def locate_taught_sets(
     return located
 
 
-def write_country_names(setting: Setting, work: str) -> Path:
+def make_country_names(setting: Setting, work: str) -> Path:
     """Write the names of countries in large languages, by which a run measures what an encoder knows and keeps."""
     folder = scratch_for_run(work, f"{setting.name}.country_names") / COUNTRY_NAMES
     with atomic_folder(folder) as partial:
-        write_names(partial, [code for code in NAMED_LANGUAGES if code != setting.languages[0]])
+        write_country_names(partial, [code for code in NAMED_LANGUAGES if code != setting.languages[0]])
     return folder
 
 
-def choose_start(
+def choose_taught_encoder(
     sentences: ibis.Table,
     sitelinks: ibis.Table,
     setting: Setting,
@@ -178,14 +177,14 @@ def choose_start(
 
 
 def _starting_from(setting: Setting, start: dict[str, Any]) -> Setting:
-    """Return the setting with the encoder that `choose_start` has chosen."""
+    """Return the setting with the encoder that `choose_taught_encoder` has chosen."""
     return setting.model_copy(update={"encoder": setting.encoder.model_copy(update={"name": start["encoder"]})})
 
 
 def _pivot(setting: Setting) -> str:
     """Return the companion whose names the language's are compared with."""
-    if PIVOT in setting.languages:
-        return PIVOT
+    if NAMES_PIVOT in setting.languages:
+        return NAMES_PIVOT
     return setting.languages[1]
 
 

@@ -8,13 +8,13 @@ from ease.methods import UNTRAINED
 from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.teach.nodes import (
     build_start,
-    choose_start,
+    choose_taught_encoder,
     learn_letters,
     locate_taught_dumps,
     locate_taught_sets,
+    make_country_names,
     report_teaching,
     teach_encoder,
-    write_country_names,
 )
 from ease.pipelines.tracking import TRAINING_TAG
 
@@ -54,10 +54,10 @@ def _locations() -> Pipeline:
         tags="acquire_evaluation",
     )
     names = node(
-        write_country_names,
+        make_country_names,
         inputs=["params:teach.setting", "params:work"],
         outputs="teach.country_names",
-        name="write_country_names",
+        name="make_country_names",
         namespace="teach.acquire_evaluation",
         tags="acquire_evaluation",
     )
@@ -92,7 +92,7 @@ def _start() -> Pipeline:
         tags=["entity_embeddings", TRAINING_TAG],
     )
     choice = node(
-        choose_start,
+        choose_taught_encoder,
         inputs=[
             "teach.sentences",
             "teach.sitelinks",
@@ -102,7 +102,7 @@ def _start() -> Pipeline:
             "params:teach.candidates",
         ],
         outputs="teach.start",
-        name="choose_start",
+        name="choose_encoder",
         namespace=f"teach.{UNTRAINED}",
         tags="entity_embeddings",
     )
