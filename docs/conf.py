@@ -19,7 +19,7 @@ PAGES = {"README": "start", "CONTRIBUTING": "contributing", "CHANGELOG": "change
 LISTED = (
     *("entities", "evaluation", "methods", "similarity", "texts"),
     *("encoders/api.py", "search/engine.py", "training/api.py", "training/sentence_transformers.py"),
-    *("wikimedia/wikipedia.py", "wikimedia/wikitext/parser.py"),
+    *("wikimedia/template_pages.py", "wikimedia/wikipedia.py", "wikimedia/wikitext/parser.py"),
 )
 """Packages of `ease`, and the modules of its public names, that the reference describes"""
 CODE = ROOT / "src" / "ease"

@@ -327,10 +327,10 @@ def _learn_names(aliases: Mapping[str, Sequence[str]], table: TemplateTable, lea
     for target, titles in aliases.items():
         if table.find_template(target) is None:
             # The template has a foreign name, and one of its other names is listed.
-            listed = next((title for title in titles if table.is_listed(title, _SHORTEST_ALIAS)), None)
-            if listed is None:
+            alias = next((title for title in titles if table.is_listed(title, _SHORTEST_ALIAS)), None)
+            if alias is None:
                 continue
-            learnt[target] = f"redirect: {listed}"
+            learnt[target] = f"redirect: {alias}"
         learnt.update((title, f"redirect: {target}") for title in titles if learnt.get(target) != f"redirect: {title}")
 
 

@@ -108,6 +108,7 @@ LISTED = [
     ("pt", "no {{séc|XX}} {{a.C.}}, {{dtlink|17|10|1973}}", "no século XX a.C., 17 de outubro de 1973"),
     ("cs", "dne {{datum|17|10|1973}}", "dne 17. října 1973"),
     ("ko", "{{llang|en|Lima}}에 {{임시링크|푸른 집|en|Blue House}}", "영어: Lima에 푸른 집"),
+    ("ko", "{{PER}}과 {{DEU}}", "페루과 독일"),
     ("en", "{{lc:ABC}} {{ucfirst:abc}} {{Template:nowrap|a}}{{DEFAULTSORT:b}}", "abc Abc a"),
 ]
 
@@ -184,6 +185,8 @@ HOLES = [
     ("en", "A [[Lima|{{unheard}}]] B.", "A Lima⟨?⟩ B."),
     ("en", "He lived (in {{unheard|x}}) there.", "He lived (in⟨?⟩) there."),
     ("en", "It was {{nowrap|{{unheard|5}} km}} long, {{convert|{{unheard}}|km}}.", "It was⟨?⟩ km long⟨?⟩,."),
+    ("en", "The sound {{IPA|a}} is.", "The sound⟨?⟩ is."),
+    ("en", "Lima {{IPA|es|ˈlima}}, {{IPAc-en|ˈ|l}} {{respell|LEE|ma}} is.", "Lima, is."),
     ("en", "It is {{#expr: 1 + 2}} or {{PAGENAME}}.", "It is⟨?⟩ or⟨?⟩."),
     ("en", "A&nbsp;{{unheard}} &amp; b.", "A⟨?⟩ & b."),
     ("ja", "彼は{{未知|x}}に住む。", "彼は⟨?⟩に住む。"),

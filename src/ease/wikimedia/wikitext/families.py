@@ -18,7 +18,7 @@ from babel.units import format_unit
 
 from ease.io.files import read_data_file
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
-from ease.wikimedia.wikitext.markup import GAP
+from ease.wikimedia.wikitext.markup import GAP, HOLE
 from ease.wikimedia.wikitext.titles import decode_entities
 
 # Templates by family, units, and words of ranges.
@@ -645,6 +645,13 @@ def _quotation_marks(language: str) -> tuple[str, str]:
     return data.getDelimiter(kinds.QUOTATION_START), data.getDelimiter(kinds.QUOTATION_END)
 
 
+def _pronunciation(arguments: Arguments) -> str:
+    """Drop `es|anˈɡola`, a pronunciation of the word before it; `a` alone is a lost word of the sentence."""
+    if arguments.at(1):
+        return ""
+    return GAP + HOLE
+
+
 def _lifetime(arguments: Arguments) -> str:
     """Write `1990年|1月2日|2020年|3月4日` as （1990年1月2日—2020年3月4日）, as Chinese does."""
     birth_year, birth_day, death_year, death_day = (arguments.at(place) for place in range(4))
@@ -688,6 +695,22 @@ def with_language(code: str, words: str, arguments: Arguments) -> str:
     if name and name != "none" and words:
         return f"{name}: {words}"
     return words
+
+
+@cache
+def name_country(code: str, language: str) -> str:
+    """Return the name of a country by its ISO 3166-1 code of three letters; empty if CLDR lacks it."""
+    locale = _find_locale(language)
+    if locale is None:
+        return ""
+    return str(locale.territories.get(_countries().get(code, ""), ""))
+
+
+@cache
+def _countries() -> dict[str, str]:
+    """Return ISO's codes of two letters by those of three."""
+    codes = map(str, Locale("en").territories)
+    return {icu.Locale("", code).getISO3Country(): code for code in codes if len(code) == 2 and code.isalpha()}
 
 
 @lru_cache(maxsize=_LANGUAGE_NAMES)
@@ -788,6 +811,7 @@ FAMILIES: Mapping[str, Writer] = {
     "reading": _reading,
     "quoted": _quoted,
     "lifetime": _lifetime,
+    "pronunciation": _pronunciation,
     "all_words": lambda arguments: " ".join(filter(None, arguments.positional)),
     "named_language": lambda arguments: with_language(arguments.at(0), arguments.at(1), arguments),
 }

@@ -423,7 +423,7 @@ def classify_body(text: str, expand: Callable[[Body, Mapping[str, str]], str], s
     if not any(words):
         # One output that cannot be known may be visible.
         return "hidden" if len(outputs) == len(probes) else None
-    if all(_is_mark(output, shown) for output, shown in zip(outputs, words, strict=True)):
+    if all(_is_mark(output, phrase) for output, phrase in zip(outputs, words, strict=True)):
         return "hidden"
     if "{{{" not in text and len(words[0]) > _LONGEST_CONSTANT:
         return None
@@ -443,10 +443,10 @@ def drop_hidden(output: str) -> str:
 def visible_words(output: str, site: SiteInfo) -> str:
     """Return the words of an output without tags, categories and images."""
 
-    def shown(link: re.Match[str]) -> str:
+    def replacement(link: re.Match[str]) -> str:
         return "" if read_target(link[1], site).kind in _INVISIBLE else link[0]
 
-    return _TAG.sub("", _LINK.sub(shown, drop_hidden(output))).replace("&nbsp;", " ").strip(f" \n\t{GAP}")
+    return _TAG.sub("", _LINK.sub(replacement, drop_hidden(output))).replace("&nbsp;", " ").strip(f" \n\t{GAP}")
 
 
 def _is_mark(output: str, words: str) -> bool:

@@ -23,6 +23,7 @@ from ease.wikimedia.wikitext.families import (
     Arguments,
     Writer,
     make_arguments,
+    name_country,
     show_number,
     with_language,
 )
@@ -77,6 +78,7 @@ _LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-
 _FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})")}
 # `{{XXe siècle}}`, which writes its name.
 _CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\.)?)")
+_COUNTRY = re.compile(r"[A-Z]{3}")
 _FRACTION = re.compile(r"\d{1,3}/\d{1,3}")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
 _FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
@@ -173,7 +175,12 @@ class TemplateTable:
         if specification := self.learnt.get(title):
             if entry := self._read(specification, steps):
                 return entry
-        return self._of_all.get(lower) or _find_by_form(lower, self.site.language)
+        if lower in self._of_all:
+            return self._of_all[lower]
+        # `{{PER}}` writes a flag and the name of a country.
+        if _COUNTRY.fullmatch(name) and (country := name_country(name, self.site.language)):
+            return TemplateEntry(_constant(country))
+        return _find_by_form(lower, self.site.language)
 
     def expand(self, body: Body, arguments: Mapping[str, str]) -> str:
         """Return the words of a template's text; raises UnknownOutputError if they cannot be known."""
