@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.titles_file import ingest_titles, read_titles
+from ease.wikimedia.titles_file import ingest_titles, main, read_titles
+from tests.wikimedia.made_dumps import make_export, make_page
 
 
 def write_lines(path: Path, *lines: str) -> Path:
@@ -36,6 +37,24 @@ def test_a_title_of_two_items_stays_with_the_first(tmp_path: Path, caplog: pytes
     assert rows == [(2, "en", "Rome"), (2, "eo", "Romo"), (3, "en", "Roma"), (4, "en", "Oslo"), (4, "eo", "Oslo")]
     assert counts["sitelinks"] == {"eo": 2, "en": 3}
     assert "1 titles or items occur twice" in caplog.text
+
+
+def test_interlanguage_links_of_an_old_dump_are_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [
+        make_page(1, "Varsovio", "Urbo, angle [[:en:Wrong|so]].\n[[de:Warschau]]\n[[ en: Warsaw ]]\n[[en:Second]]"),
+        make_page(2, "Romo", "Urbo kun [[ponto]]j.\n[[it:Roma]]"),
+        make_page(3, "Diskuto:Romo", "[[en:Talk:Rome]]", namespace=1),
+    ]
+    dump = tmp_path / "eowiki-20120101-pages-articles.xml"
+    dump.write_text(make_export(pages, "eo"), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["titles_file", str(dump), "eo", "en", "de"])
+    main()
+    printed = capsys.readouterr().out
+    assert printed == "eo\ten\tde\nVarsovio\tWarsaw\tWarschau\n"
+    file = write_lines(tmp_path / "titles.tsv", printed)
+    assert len(list(read_titles(file, ["eo", "en"]))) == 2
 
 
 @pytest.mark.parametrize(

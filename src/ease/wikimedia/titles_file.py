@@ -1,12 +1,16 @@
 """Titles of the same items in several languages, from a table of one's own, in place of Wikidata's sitelinks.
 
-For wikis without page_props tables and items that no Wikidata dump names, such as old, rare or private ones.
+For wikis without page_props tables and items that no Wikidata dump names, such as old, rare or private ones. The table
+of a dump from before March 2013, whose pages have interlanguage links (`[[en:Title]]`), is printed by
+
+    $ python -m ease.wikimedia.titles_file DUMP LANGUAGE OTHER_LANGUAGE… > titles.tsv
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +20,10 @@ import pyarrow.parquet as pq
 from ease.errors import EaseError
 from ease.io.files import hash_contents
 from ease.io.text_tables import read_rows
+from ease.wikimedia.dumps.files import find_dumps, split_into_shards
+from ease.wikimedia.dumps.pages import ARTICLES, iterate_pages
 from ease.wikimedia.dumps.parts import Counts, make_part, part_name
+from ease.wikimedia.languages import check_codes
 from ease.wikimedia.wikidata import SITELINKS, SITELINKS_FILE
 
 logger = logging.getLogger(__name__)
@@ -118,3 +125,44 @@ def ingest_titles(path: Path, languages: Sequence[str], folder: Path) -> tuple[P
     if counts["repeated"]:
         logger.warning("%s: %d titles or items occur twice; the first of each is used", path, counts["repeated"])
     return part / SITELINKS_FILE, counts
+
+
+def read_interlanguage_links(dump: Path, language: str, others: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the title of each article of a dump that links to its articles in other languages, with their titles.
+
+    A link such as `[[en:Title]]`, without a colon in front, is shown beside the page and not in its text. Wikidata has
+    replaced these links since March 2013, so that later dumps have few.
+
+    Raises:
+        EaseError: As `iterate_pages`, or if the dump is not the language's.
+    """
+    codes = "|".join(map(re.escape, others))
+    link = re.compile(rf"\[\[\s*({codes})\s*:\s*([^\[\]|#\n]+?)\s*\]\]")
+    for file in find_dumps(str(dump), [language]):
+        for shard in split_into_shards(file, file.path.stat().st_size):
+            for page in iterate_pages(shard, namespaces=ARTICLES, skip_others=True):
+                titles: dict[str, str] = {}
+                for code, title in link.findall(page.text or ""):
+                    # A page has one link to a language; a second one is an editor's mistake.
+                    titles.setdefault(code, title)
+                if titles:
+                    yield page.title, titles
+
+
+def main() -> None:
+    """Print the table of titles of a dump's interlanguage links."""
+    arguments = sys.argv[1:]
+    if len(arguments) < 3:
+        raise SystemExit("Usage: python -m ease.wikimedia.titles_file DUMP LANGUAGE OTHER_LANGUAGE…")
+    dump, language, *others = arguments
+    try:
+        check_codes([language, *others], "LANGUAGE")
+        sys.stdout.write("\t".join(arguments[1:]) + "\n")
+        for title, titles in read_interlanguage_links(Path(dump), language, others):
+            sys.stdout.write("\t".join([title, *(titles.get(code, "") for code in others)]) + "\n")
+    except EaseError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()
