@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_an_interrupted_encoding_resumes_from_its_sentences(
     call = Encoding.__call__
 
     def stopping(self: Encoding, texts: list[str]) -> np.ndarray:
-        if len(encoded) == 64:
+        if encoded:
             raise KeyboardInterrupt
         encoded.extend(texts)
         return call(self, texts)
@@ -92,6 +93,16 @@ def test_an_interrupted_encoding_resumes_from_its_sentences(
     monkeypatch.setattr(Encoding, "__call__", call)
     whole = run_job(make_job("whole", training=training, **STILL))
     assert_same(run_job(job), whole)
+
+
+def test_a_teacher_encodes_the_pairs_that_the_steps_read(
+    make_job: MakeJob, wide: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    job = make_job(training={**taught(wide), "max_steps": 2}, **STILL)
+    run_job(job)
+    (count,) = re.findall(r"encodes the sentences of (\d+) pairs", caplog.text)
+    assert int(count) == 2 * job.training.batch_size < pq.read_metadata(job.pairs).num_rows
 
 
 @pytest.mark.parametrize(

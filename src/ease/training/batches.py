@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -52,6 +53,18 @@ def pair_indices(
         yield from batches[steps_to_skip:]
         steps_to_skip = max(0, steps_to_skip - len(batches))
         epoch += 1
+
+
+def drawn_pairs(
+    pairs: NDArray[np.void], steps: int, batch_size: int, seed: int, options: BatchOptions
+) -> NDArray[np.bool_]:
+    """Return which pairs a training run of so many steps reads: (pairs,)."""
+    drawn = np.zeros(len(pairs), bool)
+    for indices in islice(pair_indices(pairs, batch_size, seed, 0, options), steps):
+        drawn[indices] = True
+        if drawn.all():
+            break
+    return drawn
 
 
 def _cut(order: Indices, batch_size: int) -> Indices:

@@ -34,9 +34,10 @@ from ease.methods import get_method, method_record
 from ease.methods.components.distributed import process_rank
 from ease.methods.components.drophead import has_dropout
 from ease.training.accelerator import accelerated, compile_layers, select_gpu
+from ease.training.batches import drawn_pairs
 from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
 from ease.training.execution import check_execution, choose_execution, uses_gpu
-from ease.training.loop import MetricsReport, Progress, train_model
+from ease.training.loop import MetricsReport, Progress, step_count, train_model
 from ease.training.model import TrainingModel, load_for_training
 from ease.training.options import TrainingJob, TrainingResult, check_frozen
 from ease.training.prepared_pairs import (
@@ -138,8 +139,8 @@ def _train(job: TrainingJob, processes: int, fingerprint: str, report: MetricsRe
         torch.manual_seed(job.training.seed)
         model = build_model(job, processes)
     with accelerated(model.execution) as accelerator:
-        teacher = _teacher_embeddings(job, model, fingerprint, accelerator)
         rows = prepare_rows(job, model, fingerprint, accelerator)
+        teacher = _teacher_embeddings(job, model, rows, fingerprint, accelerator)
         guide = _guide(job, model, rows, fingerprint, accelerator)
         best, progress = train_model(
             model,
@@ -178,16 +179,20 @@ def _input_file(job: TrainingJob, fingerprint: str, name: str) -> Path:
 
 
 def _teacher_embeddings(
-    job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
+    job: TrainingJob, model: TrainingModel, rows: NDArray[np.void], fingerprint: str, accelerator: Accelerator
 ) -> FrozenEmbeddings | None:
-    """Return the teacher's embedding of each pair's sentence; None without a teacher."""
+    """Return the teacher's embedding of the sentence of each pair that the run reads; None without a teacher."""
     if model.teacher is None:
         return None
     dimension = None
     if model.teacher.form == "cosine":
         dimension = embedding_dimension(model.encoder)
     target = _input_file(job, fingerprint, "teacher.npy")
-    return frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
+    training = job.training
+    steps = step_count(len(rows), training)
+    # A short run reads a part of the pairs.
+    drawn = drawn_pairs(rows, steps, training.batch_size, training.seed, training.batches)
+    return frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension, drawn)
 
 
 def _guide(

@@ -41,6 +41,7 @@ def frozen_embeddings(
     target: Path,
     accelerator: Accelerator,
     dimension: int | None = None,
+    drawn: NDArray[np.bool_] | None = None,
 ) -> FrozenEmbeddings:
     """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs.
 
@@ -54,9 +55,10 @@ def frozen_embeddings(
         target: The file.
         accelerator: Of the training; its processes wait for the file.
         dimension: The dimension that the encoder must have; None: any.
+        drawn: The pairs that are read, in the order of the prepared pairs; None: all.
 
     Returns:
-        Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
+        Shape (pairs, dimension), in half precision; of length 1, or zeros for what is not read or not taught.
 
     Raises:
         EaseError: If the dimension differs, or no pair has one of the languages.
@@ -75,17 +77,28 @@ def frozen_embeddings(
             languages = options.languages
         encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
         encode = encode_with(encoder, encoding, "sentences", name)
-        logger.info("%s encodes the sentences of %d pairs", name, open_pair_table(pairs).count_rows())
-        _write_embeddings(pairs, languages, encode, width, target)
+        count = open_pair_table(pairs).count_rows()
+        if drawn is not None:
+            count = int(drawn.sum())
+        logger.info("%s encodes the sentences of %d pairs, of the languages that it teaches", name, count)
+        _write_embeddings(pairs, languages, encode, width, target, drawn)
     accelerator.wait_for_everyone()
     embeddings: FrozenEmbeddings = np.load(target, mmap_mode="r")
     return embeddings
 
 
 def _write_embeddings(
-    pairs: Path, languages: Sequence[str] | None, encode: Encode, dimension: int, target: Path
+    pairs: Path,
+    languages: Sequence[str] | None,
+    encode: Encode,
+    dimension: int,
+    target: Path,
+    drawn: NDArray[np.bool_] | None,
 ) -> None:
-    """Write the embedding of each pair's sentence at the pair's place, atomically; only of some languages, if given."""
+    """Write the embedding of each pair's sentence at the pair's place, atomically.
+
+    Only of some languages, and of the pairs that are drawn, if they are given.
+    """
     columns = [SENTENCE]
     if languages is not None:
         columns.append(LANGUAGE_COLUMN)
@@ -101,12 +114,16 @@ def _write_embeddings(
         for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
             rows = places[start : start + batch.num_rows]
             start += batch.num_rows
+            if drawn is not None:
+                batch = batch.filter(pa.array(drawn[rows]))
+                rows = rows[drawn[rows]]
             if languages is not None:
                 # Rows of other languages stay zero, which the loss recognises.
                 is_taught = pc.is_in(batch[LANGUAGE_COLUMN], pa.array(languages))
                 batch = batch.filter(is_taught)
                 rows = rows[is_taught.to_numpy(zero_copy_only=False)]
-            stored[rows] = unit_or_zero_rows(encode(batch[SENTENCE].to_pylist()))
+            if len(rows):
+                stored[rows] = unit_or_zero_rows(encode(batch[SENTENCE].to_pylist()))
         stored.flush()
 
 
