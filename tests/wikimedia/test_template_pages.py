@@ -233,3 +233,22 @@ def test_a_wikidata_dump_extends_the_table(tmp_path: Path, capsys: pytest.Captur
     assert "mankas" not in str(table)
     shipped = read_data_file("ease.wikimedia.wikitext", "template_items.yml")
     assert all(set(names) <= set(table[key][wiki]) for key, wikis in shipped.items() for wiki, names in wikis.items())
+
+
+@pytest.mark.parametrize(
+    ("language", "prefix"), [("ru", "Шаблон"), ("fr", "Modèle"), ("ja", "Template"), ("xx", "Skabelo")]
+)
+def test_template_pages_of_any_language(tmp_path: Path, language: str, prefix: str) -> None:
+    """The header of the made dump names no namespace of templates."""
+    pages = [
+        make_page(1, "Lima", "{{дом|Lima|синий}} ok {{house|Oslo}} {{mark}}end."),
+        make_template(2, "Дом", "[[{{{1}}}]]{{#if:{{{2|}}}|, {{{2}}}}}", prefix),
+        make_template(3, "House", "", prefix, redirect="Дом"),
+        make_template(4, "Mark", "<sup>[?]</sup>", prefix),
+    ]
+    path = tmp_path / f"{language}wiki-20240101-pages-articles.xml"
+    path.write_text(make_export(pages, language), "utf-8")
+    (article,) = read_dump(path, templates=read_templates(path))
+    assert article.text == "Lima, синий ok Oslo end."
+    assert [link.target for link in article.links] == ["Lima", "Oslo"]
+    assert article.holes == []

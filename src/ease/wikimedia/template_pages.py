@@ -258,12 +258,17 @@ def _pages_of(task: _Task, tally: PageTally) -> Iterator[TemplatePage]:
 
 
 def _read_page(page: Page, site: SiteInfo) -> TemplatePage | None:
-    title = title_of(page.title, site)
-    if not title:
+    # A dump's header may lack the name of the namespace, whose number the page has.
+    prefix, colon, rest = page.title.partition(":")
+    title = normalize_title(rest, site)
+    if page.namespace != TEMPLATE or not colon or not title:
         return None
     target = redirect_of(page, site)
     if target is not None:
-        return TemplatePage(page.page_id, title, "redirect", title_of(target, site))
+        name = title_of(target, site)
+        if not name and target.startswith(f"{prefix}:"):
+            name = normalize_title(target.partition(":")[2], site)
+        return TemplatePage(page.page_id, title, "redirect", name)
     text = None
     if page.model == "wikitext":
         text = included_text(page.text)
