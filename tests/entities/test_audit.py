@@ -10,10 +10,20 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.audit import AuditOptions, add_distractors, match_candidates, select_audit_sentences
+from ease.entities.audit import (
+    AuditOptions,
+    add_distractors,
+    match_candidates,
+    match_titles,
+    select_audit_sentences,
+)
 
-OPTIONS = AuditOptions(min_pairs=2, max_share=1, min_characters=1, distractors=0)
+OPTIONS = AuditOptions(
+    min_pairs=20, max_share=1, max_title_share=1, max_per_template=20, min_characters=1, distractors=0
+)
 LANGUAGES = ("en", "eo")
+LINKED = (("Romo (urbo)", 0), ("Pado", 9, 26, 32))
+"""Titles, and where a sentence links to them; its first word and most names have a capital"""
 ITEMS = {1: "Rome", 2: "Oslo", 3: "Po"}
 CITY, RIVER = 100, 101
 Inputs = list[pa.Table]
@@ -51,11 +61,14 @@ def wiki(tables: Any) -> Inputs:
 
 def audit(engine: SQLBackend, wiki: Inputs, options: AuditOptions = OPTIONS) -> list[dict[str, Any]]:
     """Select the audit by an engine, with saved tables in between as in the pipeline."""
-    *tables, types = map(ibis.memtable, wiki)
-    candidates = ibis.memtable(engine.to_pyarrow(select_audit_sentences(*tables, types, LANGUAGES, options)))
+    sentences, links, sitelinks, types = map(ibis.memtable, wiki)
+    selected = select_audit_sentences(sentences, links, sitelinks, types, LANGUAGES, options)
+    candidates = ibis.memtable(engine.to_pyarrow(selected))
     result = engine.to_pyarrow(match_candidates(candidates, options))
     if options.distractors:
-        result = engine.to_pyarrow(add_distractors(ibis.memtable(result), candidates, types, options))
+        titles = match_titles(sentences, sitelinks, types, LANGUAGES, options)
+        audited = add_distractors(ibis.memtable(result), titles, candidates, sentences, links, types, options)
+        result = engine.to_pyarrow(audited)
     rows: list[dict[str, Any]] = result.to_pylist()
     return rows
 
@@ -70,8 +83,10 @@ def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
 def test_pairs_and_distractors_are_chosen_by_links_and_types(duckdb_engine: SQLBackend, wiki: Inputs) -> None:
     rows = audit(duckdb_engine, wiki, OPTIONS.model_copy(update={"distractors": 10}))
     first = {("first", f"eo {name} 0", f"en {name} 0") for name in ITEMS.values()}
-    assert answers(rows) == first | {("links", f"eo Rome {index}", f"en Rome {index}") for index in (1, 2)}
+    titles = {("name", f"{name} eo", f"{name} en") for name in ITEMS.values()}
+    assert answers(rows) == first | titles | {("links", f"eo Rome {index}", f"en Rome {index}") for index in (1, 2)}
     distractors = defaultdict[tuple[str, str, str], set[str]](set)
+    rows = [row for row in rows if row["kind"] not in ("word", "name")]
     pair_of = {row["pair_id"]: row["text"] for row in rows if row["grade"] == "answer" and row["side"] == "right"}
     for row in rows:
         distractors[pair_of[row["pair_id"]], row["side"], row["grade"]].add(row["text"])
@@ -81,6 +96,75 @@ def test_pairs_and_distractors_are_chosen_by_links_and_types(duckdb_engine: SQLB
     assert distractors["en Rome 0", "right", "same_type"] == {"en Oslo 0"}
     assert distractors["en Oslo 0", "left", "same_type"] == {"eo Rome 0"}
     assert ("en Po 0", "right", "same_type") not in distractors
+
+
+def test_sentences_of_other_pages_that_link_to_the_item_are_distractors(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Knowing the topic is not enough: the wrong sentences are about the item, too."""
+    sentences = [
+        (code, item, index, f"{code} {item} {index}") for code in LANGUAGES for item in (1, 2) for index in (0, 1)
+    ]
+    wiki = inputs(tables, sentences, [("en", 2, 1, 1), ("eo", 2, 1, 1), ("eo", 1, 1, 1)])
+    # No pairs of later sentences, whose answers are no distractors.
+    rows = audit(duckdb_engine, wiki, OPTIONS.model_copy(update={"distractors": 10, "min_entities": 2}))
+    linking = {(row["pair_id"], row["side"], row["text"]) for row in rows if row["grade"] == "same_link"}
+    rome = next(row["pair_id"] for row in rows if row["text"] == "en 1 0" and row["grade"] == "answer")
+    assert linking == {(rome, "left", "eo 2 1"), (rome, "right", "en 2 1")}
+
+
+def test_titles_are_matched_that_no_letter_gives_away(duckdb_engine: SQLBackend, tables: Any) -> None:
+    sitelinks = [
+        (1, "en", "Rome (city)"),
+        (1, "eo", "Romo (urbo)"),
+        (2, "en", "Oslo"),
+        (2, "eo", "OSLO"),  # spelt alike
+        (3, "en", "Po"),
+        (3, "eo", "Pado"),
+        (4, "en", "1999"),
+        (4, "eo", "1999-a jaro"),
+        (5, "en", "Aa (river)"),
+        (5, "eo", "Aha (rivero)"),
+        (6, "en", "Aa (town)"),  # ambiguous without its brackets
+        (6, "eo", "Ahavilo"),
+        (7, "en", "Category:Rivers"),
+        (7, "eo", "Kategorio:Riveroj"),
+        (8, "en", "Nile"),  # a river, excluded below
+        (8, "eo", "Nilo"),
+    ]
+    table = ibis.memtable(tables.sitelinks(sitelinks))
+    types = ibis.memtable(tables.entity_types([(8, RIVER)]))
+    options = OPTIONS.model_copy(update={"excluded_types": (RIVER,)})
+    text = "Romo. La Pado kaj rivero pado, pado aŭ Pado."
+    links = [{"start": start, "end": start + 4, "target": title} for title, *starts in LINKED for start in starts]
+    row = {"language": "eo", "page_id": 50, "page_title": "Kien", "revision_id": 1, "sentence_index": 0, "text": text}
+    schema = tables.sentences([]).schema
+    sentences = ibis.memtable(pa.Table.from_pylist([{**row, "links": links}], schema))
+    rows = duckdb_engine.to_pyarrow(match_titles(sentences, table, types, LANGUAGES, options)).to_pylist()
+    assert answers(rows) == {("name", "Romo", "Rome"), ("word", "Pado", "Po")}
+    few = duckdb_engine.to_pyarrow(
+        match_titles(sentences, table, types, LANGUAGES, options.model_copy(update={"max_titles": 1}))
+    )
+    assert answers(few.to_pylist()) == {("word", "Pado", "Po")}, "words come first"
+
+
+@pytest.mark.parametrize(("changes", "count"), [({}, 4), ({"min_pairs": 2}, 2), ({"max_per_template": 1}, 2)])
+def test_sentences_of_a_template_only_fill_up(
+    duckdb_engine: SQLBackend, tables: Any, changes: dict[str, Any], count: int
+) -> None:
+    """A training run on other pages learns "X is a city with 9 houses" by heart."""
+    titles = ["Ab", "Bc", "Cd", "De"]
+    texts = {title: f"{title} estas urbo kun {len(title) * 7} domoj." for title in titles} | {"De": "Io alia."}
+    rows = [("eo", 10 + n, f"{title} eo", 0, texts[title], []) for n, title in enumerate(titles)]
+    rows += [
+        ("en", n, title, 0, f"{word} thing.", []) for n, (title, word) in enumerate(zip(titles, "wxyz", strict=True))
+    ]
+    sitelinks = [
+        (n, code, f"{title}{end}") for n, title in enumerate(titles) for code, end in (("en", ""), ("eo", " eo"))
+    ]
+    wiki = [tables.sentences(rows), tables.links([]), tables.sitelinks(sitelinks), tables.entity_types([])]
+    found = audit(duckdb_engine, wiki, OPTIONS.model_copy(update=changes))
+    pairs = {row["pair_id"]: row["text"] for row in found if row["side"] == "left"}
+    assert len(pairs) == count
+    assert pairs[0] == "Io alia.", "the pair without a template comes first"
 
 
 @pytest.mark.slow

@@ -27,11 +27,18 @@ from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 LANGUAGES = ("en", "ja", "pt")
 PAIRS = PairOptions(min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5)
 NEGATIVES = HardNegativeOptions(without="drop", exhaustive_limit=4, draws=5, seed=3)
-AUDIT = audit.AuditOptions(pivot="pt", min_pairs=2, max_share=1, max_pairs=9, min_characters=1, seed=5)
+AUDIT = audit.AuditOptions(
+    pivot="pt", min_pairs=9, max_share=1, max_pairs=9, max_per_template=9, max_title_share=1, min_characters=1, seed=5
+)
 BITEXT = bitext.CandidateOptions(max_sentences_per_entity=8)
 LANGUAGE_PAIRS = bitext.language_pairs(LANGUAGES, BITEXT)
 
 Tables = Mapping[str, Any]
+
+
+def add_distractors(tables: Tables, options: audit.AuditOptions) -> ibis.Table:
+    names = ("matched", "matched_titles", "candidates", "sentences", "links", "entity_types")
+    return audit.add_distractors(*(tables[name] for name in names), options)
 
 
 def mining(tables: Tables) -> MiningInputs:
@@ -57,7 +64,8 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
         t["sentences"], t["links"], t["sitelinks"], t["entity_types"], LANGUAGES, AUDIT
     ),
     "matched": lambda t: audit.match_candidates(t["candidates"], AUDIT),
-    "audit": lambda t: audit.add_distractors(t["matched"], t["candidates"], t["entity_types"], AUDIT),
+    "matched_titles": lambda t: audit.match_titles(t["sentences"], t["sitelinks"], t["entity_types"], LANGUAGES, AUDIT),
+    "audit": lambda t: add_distractors(t, AUDIT),
     "numbered": lambda t: bitext.number_sentences(t["sentences"], t["sitelinks"], LANGUAGE_PAIRS, BITEXT),
     "bitext": lambda t: bitext.candidate_pairs(t["numbered"], t["links"], LANGUAGE_PAIRS, BITEXT),
 }
@@ -104,13 +112,13 @@ def kinds(table: pa.Table) -> list[str]:
 @pytest.mark.slow
 def test_another_seed_gives_other_rows(expected: dict[str, pa.Table]) -> None:
     inputs = {name: ibis.memtable(table) for name, table in expected.items()}
-    assert {row["grade"] for row in expected["audit"].to_pylist()} == {"answer", "same_page", "same_type"}
+    assert {row["grade"] for row in expected["audit"].to_pylist()} == {
+        *("answer", "same_page", "same_type", "same_link"),
+    }
     for name, other in {
         "pairs": select_pairs(inputs["filtered"], inputs["sentences"], PAIRS.model_copy(update={"seed": 6})),
         "permuted": permute_entities(inputs["further"], inputs["vocabulary"], 5),
-        "audit": audit.add_distractors(
-            inputs["matched"], inputs["candidates"], inputs["entity_types"], AUDIT.model_copy(update={"seed": 6})
-        ),
+        "audit": add_distractors(inputs, AUDIT.model_copy(update={"seed": 6})),
     }.items():
         changed = ibis.duckdb.connect().to_pyarrow(other).to_pylist()
         assert sorted(map(str, changed)) != sorted(map(str, expected[name].to_pylist())), name

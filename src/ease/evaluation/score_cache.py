@@ -23,7 +23,7 @@ from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.files import report_write_errors
 from ease.io.locks import writing
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Raise it if the same embeddings now give other scores: every task is scored again."""
 
 ITEMS_SCHEMA = pa.schema(

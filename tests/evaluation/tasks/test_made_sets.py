@@ -19,9 +19,14 @@ from tests.evaluation.tasks.conftest import evaluate
 Row = tuple[int, str, str, int, str]
 
 
-def write(folder: Path, subset: str, rows: list[Row]) -> Path:
+def write(folder: Path, subset: str, rows: list[Row], titles: list[Row] = [], words: int = 0) -> Path:  # noqa: B006
+    """Write sentences, and titles of which the first are common nouns."""
     folder.mkdir(exist_ok=True)
-    table = pd.DataFrame(rows, columns=["pair_id", "side", "grade", "entity", "text"])
+    columns = ["pair_id", "side", "grade", "entity", "text"]
+    table = pd.DataFrame(rows, columns=columns).assign(kind="first")
+    of_titles = pd.DataFrame(titles, columns=columns)
+    of_titles["kind"] = ["word" if number < words else "name" for number in of_titles.pair_id]
+    table = pd.concat([table, of_titles]).astype({"pair_id": int, "entity": int})
     table.to_parquet(folder / f"{subset}.parquet")
     return folder
 
@@ -49,6 +54,12 @@ def folder(tmp_path: Path) -> Path:
 def test_all_candidates_and_each_grade_of_an_audit(folder: Path, encode: Encode) -> None:
     found = evaluate("audit", encode, folder)
     scores = {metric: score.value for (subset, metric), score in found.items() if subset == "eo-en"}
+    # Without titles, the main score is that of the sentences.
+    assert scores.pop("free_reciprocal_rank") > 0
+    assert scores.pop("hubs") == pytest.approx(0)
+    assert scores.pop("reciprocal_rank") == scores.pop("sentence_reciprocal_rank") == scores.pop("audit_score")
+    assert scores.pop("kept_neighbours") == 100, "no start is named"
+    assert found["eo-en", "audit_score"].note == "sentences: there are no titles"
     assert scores == {
         # Left to right: pairs 0 and 1 lose to a distractor; right to left: all three are found.
         "retrieval_accuracy": pytest.approx(100 * (1 + 3) / 6),
@@ -57,7 +68,73 @@ def test_all_candidates_and_each_grade_of_an_audit(folder: Path, encode: Encode)
         "same_page_accuracy": pytest.approx(100 * 2 / 3),
     }
     # Both directions of a pair are one item.
-    assert [len(score.items) for score in found.values() if score.items] == [3, 3, 2, 2]
+    assert [len(score.items) for score in found.values() if score.items] == [3, 3, 3, 3, 3, 3, 2, 2]
+
+
+def test_the_main_score_of_an_audit_is_the_rank_among_all_titles(tmp_path: Path) -> None:
+    vectors = np.eye(6)
+    rows = {f"{side} {n}": vectors[n] for side in "lr" for n in range(6)}
+    # The right title of pair 0 is the second nearest: that of a name, 3, is nearer.
+    rows["l 0"] = vectors[0] + 2 * vectors[3]
+    titles = [row for n in range(4) for row in both(n, n, f"l {n}", f"r {n}")]
+    sentences = [row for n in range(2) for row in both(n, n, f"l {n + 4}", f"r {n + 4}")]
+    folder = write(tmp_path / "audit", "eo-en", sentences, titles, words=2)
+    scores = evaluate("audit", lambda texts: np.array([rows[text] for text in texts]), folder)
+    main = scores["eo-en", "audit_score"]
+    assert main.main
+    assert main.note == ""
+    assert main.value == scores["eo-en", "reciprocal_rank"].value == pytest.approx(100 * (3 + 3 / 4) / 4)
+    assert scores["eo-en", "word_reciprocal_rank"].value == pytest.approx(100 * (1 + 3 / 4) / 2)
+    assert scores["eo-en", "sentence_reciprocal_rank"].value == 100
+
+
+def test_an_encoder_that_changes_what_sentences_mean_is_not_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each sentence of the pivot, the start's nearest neighbours should stay the nearest."""
+    rng = np.random.default_rng(0)
+    rows = {f"{side} {n}": vector for side in "lr" for n, vector in enumerate(np.eye(4, 8))}
+    sentences = [row for n in range(2) for row in both(n, n, f"a {n}", f"b {n}")]
+    sentences += [(0, "right", "same_page", 0, f"b {n}") for n in range(2, 40)]
+    rows |= {row[-1]: rng.normal(size=8) for row in sentences}
+    titles = [row for n in range(4) for row in both(n, n, f"l {n}", f"r {n}")]
+    folder = write(tmp_path / "audit", "eo-en", sentences, titles)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        return np.array([rows[text] for text in texts])
+
+    monkeypatch.setattr("ease.encoders.encoder.load_for_evaluation", lambda name, options: name)
+    monkeypatch.setattr("ease.encoders.encoding.place", lambda encoder: encoder)
+    monkeypatch.setattr("ease.encoders.encoding.encode_with", lambda encoder, options: encode)
+    same = evaluate("audit", encode, folder, start="the start")
+    assert same["eo-en", "kept_neighbours"].value == pytest.approx(100)
+    assert same["eo-en", "audit_score"].value == pytest.approx(100)
+    rows |= {text: rng.normal(size=8) for text in rows if text.startswith("b")}
+    other = evaluate("audit", encode, folder, start="the start")
+    assert other["eo-en", "reciprocal_rank"].value == pytest.approx(100)
+    assert 0 < other["eo-en", "kept_neighbours"].value < 50
+    kept = other["eo-en", "kept_neighbours"].value / 100
+    assert other["eo-en", "audit_score"].value == pytest.approx(100 * kept**0.5)
+
+
+def test_hubs_and_what_is_free_show_an_encoder_with_a_common_direction(tmp_path: Path) -> None:
+    """A text without a meaning of its own is near all others; centring takes that away without training."""
+    meanings = np.random.default_rng(0).normal(size=(40, 16))
+    common = np.full(16, 2.0)
+    rows = {f"{side} {n}": meanings[n] + common for side in "lr" for n in range(40)}
+    rows["r 0"] = common + meanings[0] / 10
+    # A different direction of the other language.
+    rows |= {f"l {n}": rows[f"l {n}"] + np.eye(16)[0] * 8 for n in range(40)}
+    titles = [row for n in range(40) for row in both(n, n, f"l {n}", f"r {n}")]
+    folder = write(tmp_path / "audit", "eo-en", [], titles, words=40)
+    found = evaluate("audit", lambda texts: np.array([rows[text] for text in texts]), folder)
+    values = {metric: score.value for (subset, metric), score in found.items() if subset == "eo-en"}
+    assert set(values) == {
+        *("audit_score", "kept_neighbours", "hubs"),
+        *("reciprocal_rank", "word_reciprocal_rank", "free_reciprocal_rank"),
+    }
+    assert values["free_reciprocal_rank"] > 90 > 70 > values["reciprocal_rank"]
+    assert 1 <= values["hubs"] * 80 / 100 <= 10
 
 
 def test_another_pair_of_the_same_item_is_no_other_page(tmp_path: Path, encode: Encode) -> None:
@@ -73,7 +150,9 @@ def test_the_main_score_of_an_audit_is_the_mean_over_its_subsets(folder: Path, e
     task = make_task("audit", folder)
     every = task.evaluate(encode)
     assert {one.subset for one in every} == {"eo-en", "tr-en", "average"}
-    assert main_score(every) == pytest.approx((100 * 4 / 6 + 100) / 2)
+    ranks = [one.value for one in every if one.metric == "audit_score" and one.subset != "average"]
+    assert main_score(every) == pytest.approx(sum(ranks) / 2)
+    assert 50 < ranks[0] < ranks[1] == 100
     assert task.parallel("tr-en") == (["a b", "c d"], ["a b", "c d"])
 
 
@@ -84,7 +163,7 @@ def test_bad_audits_are_named(folder: Path, tmp_path: Path, encode: Encode) -> N
         evaluate("audit", encode, folder, subsets=("de-en",))
     for second in (both(1, 1, "c", "d")[:1], both(1, 1, "a", "d")):
         write(folder, "eo-en", [*both(0, 1, "a", "b"), *second])
-        with pytest.raises(EaseError, match=r"eo-en.parquet: not one sentence of its own .* make it again"):
+        with pytest.raises(EaseError, match=r"eo-en.parquet: not one text of its own .* make it again"):
             evaluate("audit", encode, folder)
 
 

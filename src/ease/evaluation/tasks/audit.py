@@ -1,50 +1,134 @@
-"""Retrieval in a test set that the pipeline `audit` makes from links: two wikis' sentences about one item."""
+"""Retrieval in a test set that the pipeline `audit` makes from links: two wikis' titles and sentences of one item."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
-from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_PAGE, SAME_TYPE
+from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_LINK, SAME_PAGE, SAME_TYPE, TITLE_KINDS, WORD
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
 from ease.evaluation.scores import Score
 from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, Texts
 from ease.evaluation.tasks.parallel_sentences import RETRIEVAL_ACCURACY
 from ease.evaluation.tasks.set_files import Sides, read_parquet_rows
-from ease.similarity.encode import Encode
-from ease.similarity.neighbours import TIE_TOLERANCE, Embeddings, Flags, RowNumbers, similarity_blocks
-from ease.similarity.vectors import normalize_rows
+from ease.similarity.encode import Encode, encode_for
+from ease.similarity.neighbours import (
+    TIE_TOLERANCE,
+    Embeddings,
+    Flags,
+    RowNumbers,
+    nearest_neighbours,
+    similarity_blocks,
+)
+from ease.similarity.retrieval import csls_ranks
+from ease.similarity.vectors import Floats, normalize_rows, unit_rows
 
-AUDIT_COLUMNS = ["pair_id", "entity", "side", "grade", "text"]
+AUDIT_COLUMNS = ["pair_id", "entity", "side", "grade", "kind", "text"]
 OTHER_PAGES = "other_pages"
-GRADES = (OTHER_PAGES, SAME_TYPE, SAME_PAGE)
+GRADES = (OTHER_PAGES, SAME_TYPE, SAME_LINK, SAME_PAGE)
+
+AUDIT_SCORE = "audit_score"
+KEPT_NEIGHBOURS = "kept_neighbours"
+RECIPROCAL_RANK = "reciprocal_rank"
+FREE_RECIPROCAL_RANK = "free_reciprocal_rank"
+WORD_RECIPROCAL_RANK = "word_reciprocal_rank"
+SENTENCE_RECIPROCAL_RANK = "sentence_reciprocal_rank"
+HUBS = "hubs"
+
+NEIGHBOURS = 10
+"""Neighbours of the k-occurrence and of CSLS, as in both papers"""
+HUB_DEVIATIONS = 2
+"""Standard deviations above the mean k-occurrence from which on a text is a hub"""
 
 
 class AuditSide(NamedTuple):
-    """The sentences of one side of a subset: those of the pairs, in order, and then the further candidates."""
+    """The texts of one side of a pool: those of the pairs, in order, and then the further candidates."""
 
     texts: list[str]
     entities: RowNumbers  # the item of each pair
+    words: Flags  # whether each pair is one of common nouns
     distractors: dict[str, RowNumbers]  # (n, 2) by grade: a pair, and the row in `texts` of one of its distractors
 
 
-class Audit(Task):
-    """Retrieval accuracy among all candidates of each subset, both directions averaged, and among those of each grade.
+class AuditPool(NamedTuple):
+    """Pairs that are candidates of each other: all titles or all sentences of a subset."""
 
-    The accuracy of a grade is the share of sentences that are nearer to their counterpart than to each distractor of
-    that grade: other pages, pages of the same type, the same page.
+    left: AuditSide
+    right: AuditSide
+
+    def pairs(self) -> Texts:
+        """Return both texts of each pair."""
+        count = len(self.left.entities)
+        return list(zip(self.left.texts[:count], self.right.texts[:count], strict=True))
+
+
+class AuditSet(NamedTuple):
+    """The titles and the sentences of a subset; None if there are none."""
+
+    titles: AuditPool | None
+    sentences: AuditPool | None
+
+    @property
+    def judged(self) -> AuditPool:
+        """The pool of the main score: the titles if there are any."""
+        pool = self.titles or self.sentences
+        # `read_audit` refuses a file without both.
+        assert pool is not None
+        return pool
+
+    @property
+    def pivot_texts(self) -> list[str]:
+        """Texts whose neighbours an encoder should keep: the pivot's sentences with distractors, or its titles."""
+        return (self.sentences or self.judged).right.texts
+
+
+class AuditTaskOptions(SubsetOptions):
+    """Parameters of the audit as a task."""
+
+    start: str | None = Field(
+        None, description="start encoder, a folder or hub name, whose neighbours the main score should keep; null: none"
+    )
+
+
+class Audit(Task):
+    """Mean reciprocal rank of the right title, times the root of the share of the start's neighbours that is kept.
+
+    Titles are translations; sentences about one item are not, and any training on a wiki raises their scores. A
+    training that changes what sentences mean raises even the titles' scores, but no longer has the start's neighbours
+    of the pivot's sentences. The root weighs both as they agree best with Tatoeba (docs/experiments.md). Without
+    `start`, all neighbours count as kept.
+
+    Beside the main score, both of its factors, those of common nouns and of sentences alone, what needs no training
+    (each language centred, CSLS), the share of hubs among the candidates, and the retrieval accuracy of sentences among
+    all candidates and those of each grade: the share of sentences that are nearer to their counterpart than to each
+    distractor of that grade.
+
+    References: Radovanović et al. 2010 (JMLR 11), "Hubs in space", for the k-occurrence and its hubs; Conneau et al.
+    2018, "Word translation without parallel data", for CSLS.
     """
 
     TYPE = "BitextMining"
-    METRICS = (RETRIEVAL_ACCURACY, *(f"{grade}_accuracy" for grade in GRADES))
-    Options = SubsetOptions
-    options: SubsetOptions
+    METRICS = (
+        AUDIT_SCORE,
+        KEPT_NEIGHBOURS,
+        RECIPROCAL_RANK,
+        FREE_RECIPROCAL_RANK,
+        HUBS,
+        WORD_RECIPROCAL_RANK,
+        SENTENCE_RECIPROCAL_RANK,
+        RETRIEVAL_ACCURACY,
+        *(f"{grade}_accuracy" for grade in GRADES),
+    )
+    Options = AuditTaskOptions
+    options: AuditTaskOptions
 
     def files(self) -> SubsetFiles:
         """Return a file for each subset that is named or exists; the folder itself if there is none."""
@@ -59,39 +143,83 @@ class Audit(Task):
                 raise EaseError(f"Unknown subset {', '.join(odd)}: choose from pairs of languages, such as eo-en.")
         return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {"all": (options.path,)}
 
-    def read(self, subset: str, paths: tuple[Path, ...]) -> tuple[AuditSide, AuditSide]:
-        """Read both sides of a subset."""
-        return read_sides(*paths)
+    def read(self, subset: str, paths: tuple[Path, ...]) -> AuditSet:
+        """Read the titles and sentences of a subset."""
+        return read_audit(*paths)
 
     def parallel(self, subset: str) -> Sides:
-        """Read the pairs of a subset."""
-        left, right = read_sides(self.options.path / f"{subset}.parquet")
-        return Sides(*(side.texts[: len(side.entities)] for side in (left, right)))
+        """Read the pairs of a subset: its sentences, or its titles if it has none."""
+        data = read_audit(self.options.path / f"{subset}.parquet")
+        pool = data.sentences or data.titles
+        assert pool is not None
+        return Sides(*(side.texts[: len(side.entities)] for side in pool))
 
     def complete_count(self) -> int:
         """Return the number of subsets."""
         return len(self.files())
 
-    def texts(self, data: tuple[AuditSide, AuditSide]) -> Mapping[str, Texts]:
-        """Return both sentences of each pair, of a grade those with a distractor of that grade."""
-        count = len(data[0].entities)
-        pairs: Texts = list(zip(*(side.texts[:count] for side in data), strict=True))
-        texts = {RETRIEVAL_ACCURACY: pairs}
-        for grade in (SAME_TYPE, SAME_PAGE):
-            rows = np.unique(np.concatenate([side.distractors[grade][:, 0] for side in data]))
+    def texts(self, data: AuditSet) -> Mapping[str, Texts]:
+        """Return both texts of each pair, of a grade those with a distractor of that grade."""
+        judged = data.judged.pairs()
+        texts = dict.fromkeys((AUDIT_SCORE, RECIPROCAL_RANK, FREE_RECIPROCAL_RANK), judged)
+        words = data.judged.left.words.tolist()
+        texts[WORD_RECIPROCAL_RANK] = [pair for pair, is_word in zip(judged, words, strict=True) if is_word]
+        if data.sentences is None:
+            return texts
+        pairs = data.sentences.pairs()
+        texts |= {SENTENCE_RECIPROCAL_RANK: pairs, RETRIEVAL_ACCURACY: pairs}
+        for grade in (SAME_TYPE, SAME_LINK, SAME_PAGE):
+            rows = np.unique(np.concatenate([side.distractors[grade][:, 0] for side in data.sentences]))
             texts[f"{grade}_accuracy"] = [pairs[row] for row in rows.tolist()]
         # Sentences of other pages are distractors only if there is more than one item.
-        several = np.unique(data[0].entities).size > 1
-        return {**texts, f"{OTHER_PAGES}_accuracy": pairs if several else []}
+        several = np.unique(data.sentences.left.entities).size > 1
+        if not several:
+            pairs = []
+        return {**texts, f"{OTHER_PAGES}_accuracy": pairs}
 
-    def score(self, encode: Encode, subset: str, data: tuple[AuditSide, AuditSide]) -> Iterator[Score]:
-        """Yield the main score, and that of each grade of which there are distractors."""
-        left, right = data
-        left_embeddings = encode(left.texts)
-        right_embeddings = encode(right.texts)
-        forward = _search(left, left_embeddings, right, right_embeddings)
-        backward = _search(right, right_embeddings, left, left_embeddings)
-        for metric in self.METRICS:
+    def score(self, encode: Encode, subset: str, data: AuditSet) -> Iterator[Score]:
+        """Yield the main score, and the others for which there are pairs."""
+        pool = data.judged
+        left = normalize_rows(encode(pool.left.texts))
+        right = normalize_rows(encode(pool.right.texts))
+        ranks = _reciprocal_ranks(left, right, len(pool.left.entities))
+        kept = 1.0
+        if self.options.start is not None:
+            kept = self._kept(encode, data.pivot_texts)
+        note = ""
+        if data.titles is None:
+            note = "sentences: there are no titles"
+        yield self._mean(subset, AUDIT_SCORE, np.sqrt(kept) * ranks, note)
+        yield self.result(subset, KEPT_NEIGHBOURS, 100 * kept)
+        yield self._mean(subset, RECIPROCAL_RANK, ranks)
+        yield self._mean(subset, FREE_RECIPROCAL_RANK, _free_reciprocal_ranks(left, right, len(ranks)))
+        yield self.result(subset, HUBS, 100 * _hub_share(left, right))
+        if pool.left.words.any():
+            yield self._mean(subset, WORD_RECIPROCAL_RANK, ranks[pool.left.words])
+        if data.sentences is not None:
+            yield from self._score_sentences(encode, subset, data.sentences)
+
+    def _kept(self, encode: Encode, texts: list[str]) -> float:
+        """Return the mean share of each text's nearest neighbours that are also its neighbours by the start encoder."""
+        before = _start_neighbours(str(self.options.start), self.name, tuple(texts))
+        after = _neighbours(encode(texts))
+        return (
+            float(np.mean([len(np.intersect1d(*rows)) for rows in zip(before, after, strict=True)])) / before.shape[1]
+        )
+
+    def _mean(self, subset: str, metric: str, values: Floats, note: str = "") -> Score:
+        items = mean_items(values)
+        return self.result(subset, metric, items.value(), items=items, note=note)
+
+    def _score_sentences(self, encode: Encode, subset: str, pool: AuditPool) -> Iterator[Score]:
+        """Yield the rank and the accuracy among all sentences, and that of each grade with distractors."""
+        left = normalize_rows(encode(pool.left.texts))
+        right = normalize_rows(encode(pool.right.texts))
+        ranks = _reciprocal_ranks(left, right, len(pool.left.entities))
+        yield self._mean(subset, SENTENCE_RECIPROCAL_RANK, ranks)
+        forward = _search(pool.left, left, pool.right, right)
+        backward = _search(pool.right, right, pool.left, left)
+        for metric in forward:
             # Both directions of a pair are one item, since they depend on the same two sentences.
             hits = np.sum([forward[metric].hits, backward[metric].hits], axis=0)
             queries = np.sum([forward[metric].asked, backward[metric].asked], axis=0)
@@ -100,9 +228,36 @@ class Audit(Task):
                 yield self.result(subset, metric, items.value(), items=items)
 
 
-def read_sides(path: Path) -> tuple[AuditSide, AuditSide]:
-    """Read both sides; refuse fewer than 2 pairs, and pairs without exactly one answer of their own on each side."""
+def _neighbours(embeddings: Embeddings) -> RowNumbers:
+    """Return the nearest other rows of each row: (n, k)."""
+    near = nearest_neighbours(embeddings, embeddings, min(NEIGHBOURS + 1, len(embeddings)))
+    # A row is its own nearest, unless another one is equal.
+    rows = [row[row != number][: near.rows.shape[1] - 1] for number, row in enumerate(near.rows)]
+    return np.stack(rows)
+
+
+@lru_cache(maxsize=32)
+def _start_neighbours(start: str, task: str, texts: tuple[str, ...]) -> RowNumbers:
+    """Return the neighbours by the start encoder, computed once in a training with many evaluations."""
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import encode_with, place
+    from ease.encoders.options import EncodingOptions, LoadingOptions
+
+    encode = encode_with(place(load_for_evaluation(start, LoadingOptions())), EncodingOptions())
+    return _neighbours(encode_for(encode, task, Audit.TYPE)(list(texts)))
+
+
+def read_audit(path: Path) -> AuditSet:
+    """Read both pools; refuse fewer than 2 pairs, and pairs without exactly one answer of their own a side."""
     rows = pd.DataFrame([row for _, row in read_parquet_rows(path, AUDIT_COLUMNS)], columns=AUDIT_COLUMNS)
+    is_title = rows.kind.isin(TITLE_KINDS)
+    pools = [_read_pool(path, part) if len(part) else None for part in (rows[is_title], rows[~is_title])]
+    if pools == [None, None]:
+        raise _invalid(path)
+    return AuditSet(*pools)
+
+
+def _read_pool(path: Path, rows: pd.DataFrame) -> AuditPool:
     sides: list[AuditSide] = []
     for name in (LEFT, RIGHT):
         side = rows[rows.side == name]
@@ -113,19 +268,66 @@ def read_sides(path: Path) -> tuple[AuditSide, AuditSide]:
             or (sides and len(answers) != len(sides[0].entities))
             or answers.text.duplicated().any()
         ):
-            raise EaseError(
-                f"{path}: not one sentence of its own a side for each pair, or fewer than 2 pairs; make it again by "
-                "`kedro run --pipelines=audit`."
-            )
+            raise _invalid(path)
         texts = list(dict.fromkeys([*answers.text, *side.text]))
         row_of = {text: row for row, text in enumerate(texts)}
         distractors = {}
-        for grade in (SAME_PAGE, SAME_TYPE):
+        for grade in (SAME_PAGE, SAME_LINK, SAME_TYPE):
             wrong = side[side.grade == grade]
             pairs = zip(wrong.pair_id, map(row_of.__getitem__, wrong.text), strict=True)
             distractors[grade] = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
-        sides.append(AuditSide(texts, answers.entity.to_numpy(dtype=np.int64), distractors))
-    return sides[0], sides[1]
+        words = (answers.kind == WORD).to_numpy(dtype=bool)
+        sides.append(AuditSide(texts, answers.entity.to_numpy(dtype=np.int64), words, distractors))
+    return AuditPool(*sides)
+
+
+def _invalid(path: Path) -> EaseError:
+    return EaseError(
+        f"{path}: not one text of its own a side for each pair, or fewer than 2 pairs; make it again by "
+        "`kedro run --pipelines=audit`."
+    )
+
+
+def _reciprocal_ranks(left: Floats, right: Floats, count: int) -> Floats:
+    """Return 1 / rank of each pair's right text among all candidates, the mean of both directions: (count,)."""
+
+    def ranks(queries: Floats, targets: Floats) -> NDArray[np.int64]:
+        """Return the rank of the row with the query's own number; a tie counts as nearer."""
+        own = np.einsum("nd,nd->n", queries, targets[:count])
+        ahead = np.zeros(count, dtype=np.int64)
+        for here, there, cosines in similarity_blocks(queries, targets):
+            nearer = cosines.cpu().numpy() >= own[here, None] - TIE_TOLERANCE
+            nearer &= np.arange(here.start, here.start + len(nearer))[:, None] != np.arange(len(targets))[None, there]
+            ahead[here] += nearer.sum(axis=1)
+        return ahead + 1
+
+    return (1 / ranks(left[:count], right) + 1 / ranks(right[:count], left)) / 2
+
+
+def _free_reciprocal_ranks(left: Floats, right: Floats, count: int) -> Floats:
+    """Return `_reciprocal_ranks` by CSLS after centring each language: what needs no training."""
+    centred = [unit_rows(rows, center=True) for rows in (left, right)]
+    gold = np.arange(count)[:, None].repeat(2, axis=1)
+    # A small set has fewer neighbours.
+    neighbours = min(NEIGHBOURS, len(left), len(right))
+    forward, backward = (
+        csls_ranks(queries[:count], targets, queries, gold, neighbours) for queries, targets in (centred, centred[::-1])
+    )
+    return (1 / forward + 1 / backward) / 2
+
+
+def _hub_share(left: Floats, right: Floats) -> float:
+    """Return the share of hubs: texts that are among the nearest of far more queries than the average text.
+
+    The k-occurrence of a text is the number of queries of the other language among whose k nearest it is. A hub's is
+    more than 2 standard deviations above the mean (Radovanović et al. 2010).
+    """
+    hubs = 0
+    for queries, targets in ((left, right), (right, left)):
+        near = nearest_neighbours(queries, targets, min(NEIGHBOURS, len(targets)))
+        occurrences = np.bincount(near.rows.ravel(), minlength=len(targets))
+        hubs += int((occurrences > occurrences.mean() + HUB_DEVIATIONS * occurrences.std()).sum())
+    return hubs / (len(left) + len(right))
 
 
 class _Hits(NamedTuple):
@@ -135,13 +337,10 @@ class _Hits(NamedTuple):
     asked: Flags
 
 
-def _search(
-    queries: AuditSide, query_rows: Embeddings, targets: AuditSide, target_rows: Embeddings
-) -> dict[str, _Hits]:
+def _search(queries: AuditSide, query_rows: Floats, targets: AuditSide, target_rows: Floats) -> dict[str, _Hits]:
     """Search the right sentence of each pair among the wrong candidates of each metric."""
     count = len(queries.entities)
-    units = normalize_rows(query_rows[:count])
-    candidates = normalize_rows(target_rows)
+    units = query_rows[:count]
 
     def nearest(targets: Embeddings, wrong: Callable[[slice, slice], Flags]) -> NDArray[np.float64]:
         """Return the highest cosine of each query with the targets that are wrong: (n,)."""
@@ -151,19 +350,19 @@ def _search(
             best[here] = np.maximum(best[here], scores.max(axis=1))
         return best
 
-    right = np.einsum("nd,nd->n", units, candidates[:count])
+    right = np.einsum("nd,nd->n", units, target_rows[:count])
     rows = np.arange(count)
-    numbers = np.arange(len(candidates))
+    numbers = np.arange(len(target_rows))
     items = queries.entities
     wrong = {
-        RETRIEVAL_ACCURACY: nearest(candidates, lambda here, there: rows[here, None] != numbers[None, there]),
+        RETRIEVAL_ACCURACY: nearest(target_rows, lambda here, there: rows[here, None] != numbers[None, there]),
         f"{OTHER_PAGES}_accuracy": nearest(
-            candidates[:count], lambda here, there: items[here, None] != items[None, there]
+            target_rows[:count], lambda here, there: items[here, None] != items[None, there]
         ),
     }
     for grade, pairs in targets.distractors.items():
         worst = np.full(count, -np.inf)
-        cosines = np.einsum("nd,nd->n", units[pairs[:, 0]], candidates[pairs[:, 1]])
+        cosines = np.einsum("nd,nd->n", units[pairs[:, 0]], target_rows[pairs[:, 1]])
         np.maximum.at(worst, pairs[:, 0], cosines)
         wrong[f"{grade}_accuracy"] = worst
     return {

@@ -1,4 +1,4 @@
-"""Make an audit of a setting: pairs of sentences of two languages from its own dumps, kept out of training."""
+"""Make an audit of a setting: titles and sentences of two languages from its own dumps, kept out of training."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ease.entities.audit import ANSWER, LEFT, AuditOptions, select_audit_sentences
+from ease.entities.audit import (
+    ANSWER,
+    AUDIT_ORDER,
+    FIRST,
+    LEFT,
+    LINKS,
+    NAME,
+    SAME_LINK,
+    SAME_PAGE,
+    SAME_TYPE,
+    TITLE_KINDS,
+    WORD,
+    AuditOptions,
+    match_titles,
+    select_audit_sentences,
+)
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.lazy import ibis, pc, pd
+from ease.pipelines.audit.mteb_folder import write_mteb_folder
 from ease.pipelines.located_dumps import Dumps, has_items
 from ease.pipelines.options import AUDIT_SET
 from ease.pipelines.setting import Setting
@@ -45,6 +61,13 @@ def find_audit_candidates(
     return select_audit_sentences(sentences, links, sitelinks, entity_types, setting.languages, options)
 
 
+def match_audit_titles(
+    sentences: ibis.Table, sitelinks: ibis.Table, entity_types: ibis.Table, options: AuditOptions, setting: Setting
+) -> ibis.Table:
+    """Match the titles of the setting's languages with the pivot's."""
+    return match_titles(sentences, sitelinks, entity_types, setting.languages, options)
+
+
 def write_audit(
     audit: ibis.Table, options: AuditOptions, setting: Setting, work: str
 ) -> tuple[ibis.Table, Path, list[dict[str, Any]]]:
@@ -52,9 +75,9 @@ def write_audit(
 
     Returns:
         The pages of the audit (language, page_id); the folder of the files; a row for each subset with its numbers of
-        pairs, of pairs of each kind, of distractors of each grade, and of pages.
+        sentence pairs, of pairs of each kind, of distractors of each grade, and of pages.
     """
-    rows = audit.order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"]).to_pyarrow()
+    rows = audit.order_by(list(AUDIT_ORDER)).to_pyarrow()
     frame = rows.drop_columns(["text"]).to_pandas()
     subsets = [f"{language}-{options.pivot}" for language in setting.languages if language != options.pivot]
     summary = list[dict[str, Any]]()
@@ -62,16 +85,20 @@ def write_audit(
         subset_rows = frame[frame.subset == subset]
         # A pair has two answers, one on each side.
         pairs = subset_rows[(subset_rows.grade == ANSWER) & (subset_rows.side == LEFT)]
+        is_title = pairs.kind.isin(TITLE_KINDS)
         counts = {
             "subset": subset,
-            "pairs": len(pairs),
-            "first_sentences": int((pairs.kind == "first").sum()),
-            "equal_links": int((pairs.kind == "links").sum()),
-            **{grade: int((subset_rows.grade == grade).sum()) for grade in ("same_page", "same_type")},
-            "pages": len(subset_rows[["language", "page_id"]].drop_duplicates()),
+            "pairs": int((~is_title).sum()),
+            "words": int((pairs.kind == WORD).sum()),
+            "names": int((pairs.kind == NAME).sum()),
+            "first_sentences": int((pairs.kind == FIRST).sum()),
+            "equal_links": int((pairs.kind == LINKS).sum()),
+            **{grade: int((subset_rows.grade == grade).sum()) for grade in (SAME_PAGE, SAME_LINK, SAME_TYPE)},
+            "pages": len(subset_rows[_are_tested(subset_rows)][["language", "page_id"]].drop_duplicates()),
         }
         summary.append(counts)
-    small = [f"{row['subset']} {row['pairs']}" for row in summary if row["pairs"] < options.min_pairs]
+    totals = {row["subset"]: row["pairs"] + row["words"] + row["names"] for row in summary}
+    small = [f"{subset} {total}" for subset, total in totals.items() if total < options.min_pairs]
     if small:
         raise EaseError(
             f"The audit would hold fewer than {options.min_pairs} pairs (`audit.min_pairs`): {', '.join(small)}. "
@@ -84,5 +111,22 @@ def write_audit(
         for subset in subsets:
             pq.write_table(rows.filter(pc.equal(rows["subset"], subset)), folder / f"{subset}.parquet")
     logger.info("The audit:\n%s", format_table(pd.DataFrame(summary)))
-    pages = audit.select("language", "page_id").distinct().order_by("language", "page_id")
+    pages = audit.filter(_are_tested(audit)).select("language", "page_id").distinct().order_by("language", "page_id")
     return pages, folder, summary
+
+
+def write_audit_task(audit: ibis.Table, dumps: Dumps, options: AuditOptions, setting: Setting, work: str) -> Path:
+    """Write the audit as a data set that MTEB loads as a task, with its card."""
+    folder = scratch_for_run(work, f"{setting.name}.audit_task") / "audit_task"
+    with report_write_errors(folder):
+        folder.mkdir()
+        write_mteb_folder(folder, audit.to_pandas(), dumps["wikipedia"], options.pivot)
+    return folder
+
+
+def _are_tested(audit: Any) -> Any:
+    """Return which rows, of a table or a data frame, have pages that no training run may see.
+
+    Titles are on no page. Pages that only link to an item may be trained on: their sentences are wrong answers.
+    """
+    return ~audit.kind.isin(list(TITLE_KINDS)) & (audit.grade != SAME_LINK)

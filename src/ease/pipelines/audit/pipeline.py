@@ -5,7 +5,7 @@ from __future__ import annotations
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.entities.audit import add_distractors, match_candidates
-from ease.pipelines.audit.nodes import find_audit_candidates, write_audit
+from ease.pipelines.audit.nodes import find_audit_candidates, match_audit_titles, write_audit, write_audit_task
 from ease.pipelines.setting import MULTILINGUAL
 
 
@@ -37,8 +37,30 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                 name="match_candidates",
             ),
             node(
+                match_audit_titles,
+                inputs=[
+                    # Their links say which titles are written in lower case.
+                    "sentences",
+                    "sitelinks",
+                    "entity_types",
+                    "params:audit",
+                    "params:setting",
+                ],
+                outputs="audit_titles",
+                name="match_audit_titles",
+            ),
+            node(
                 add_distractors,
-                inputs=["audit_answers", "audit_candidates", "entity_types", "params:audit"],
+                inputs=[
+                    "audit_answers",
+                    "audit_titles",
+                    "audit_candidates",
+                    # For distractors that link to the pair's item.
+                    "sentences",
+                    "links",
+                    "entity_types",
+                    "params:audit",
+                ],
                 outputs="audit",
                 name="add_distractors",
             ),
@@ -47,6 +69,19 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                 inputs=["audit", "params:audit", "params:setting", "params:work"],
                 outputs=["audit_pages", "audit_set", "audit_summary"],
                 name="write_audit",
+            ),
+            node(
+                write_audit_task,
+                inputs=[
+                    "audit",
+                    # The card names their files and dates.
+                    "dumps",
+                    "params:audit",
+                    "params:setting",
+                    "params:work",
+                ],
+                outputs="audit_task",
+                name="write_audit_task",
             ),
         ],
         namespace="audit",
