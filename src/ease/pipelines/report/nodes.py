@@ -58,7 +58,7 @@ def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
         _log("Scores, in points of 100:", format_table(table[logged], width=WIDTH))
         differences = _differences(scores)
         if len(differences):
-            _log("Training parameters in which the methods differ:", format_table(differences, width=WIDTH))
+            _log(f"Training parameters in which the methods differ: {', '.join(differences['Parameter'])}")
         log_table(table, "comparison")
         log_plot(figure, "comparison")
     return table, figure
