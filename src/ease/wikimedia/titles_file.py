@@ -3,7 +3,7 @@
 For wikis without page_props tables and items that no Wikidata dump names, such as old, rare or private ones. The table
 of a dump from before March 2013, whose pages have interlanguage links (`[[en:Title]]`), is printed by
 
-    $ python -m ease.wikimedia.titles_file DUMP LANGUAGE OTHER_LANGUAGE… > titles.tsv
+    $ python -m ease.wikimedia.titles_file DUMP LANGUAGE FURTHER_LANGUAGE… > titles.tsv
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ def ingest_titles(path: Path, languages: Sequence[str], folder: Path) -> tuple[P
     return part / SITELINKS_FILE, counts
 
 
-def read_interlanguage_links(dump: Path, language: str, others: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+def read_interlanguage_links(
+    dump: Path, language: str, further_languages: Sequence[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the title of each article of a dump that links to its articles in other languages, with their titles.
 
     A link such as `[[en:Title]]`, without a colon in front, is shown beside the page and not in its text. Wikidata has
@@ -136,7 +138,7 @@ def read_interlanguage_links(dump: Path, language: str, others: Sequence[str]) -
     Raises:
         EaseError: As `iterate_pages`, or if the dump is not the language's.
     """
-    codes = "|".join(map(re.escape, others))
+    codes = "|".join(map(re.escape, further_languages))
     link = re.compile(rf"\[\[\s*({codes})\s*:\s*([^\[\]|#\n]+?)\s*\]\]")
     for file in find_dumps(str(dump), [language]):
         for shard in split_into_shards(file, file.path.stat().st_size):
@@ -153,13 +155,13 @@ def main() -> None:
     """Print the table of titles of a dump's interlanguage links."""
     arguments = sys.argv[1:]
     if len(arguments) < 3:
-        raise SystemExit("Usage: python -m ease.wikimedia.titles_file DUMP LANGUAGE OTHER_LANGUAGE…")
-    dump, language, *others = arguments
+        raise SystemExit("Usage: python -m ease.wikimedia.titles_file DUMP LANGUAGE FURTHER_LANGUAGE…")
+    dump, language, *further_languages = arguments
     try:
-        check_codes([language, *others], "LANGUAGE")
+        check_codes([language, *further_languages], "LANGUAGE")
         sys.stdout.write("\t".join(arguments[1:]) + "\n")
-        for title, titles in read_interlanguage_links(Path(dump), language, others):
-            sys.stdout.write("\t".join([title, *(titles.get(code, "") for code in others)]) + "\n")
+        for title, titles in read_interlanguage_links(Path(dump), language, further_languages):
+            sys.stdout.write("\t".join([title, *(titles.get(code, "") for code in further_languages)]) + "\n")
     except EaseError as error:
         raise SystemExit(str(error)) from None
 
