@@ -56,9 +56,6 @@ def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
         keys = table[["task", "subset", "metric"]].itertuples(index=False)
         logged = [subset == AVERAGE or (task, metric) in mains for task, subset, metric in keys]
         _log("Scores, in points of 100:", format_table(table[logged], width=WIDTH))
-        differences = _differences(scores)
-        if len(differences):
-            _log(f"Training parameters in which the methods differ: {', '.join(differences['Parameter'])}")
         log_table(table, "comparison")
         log_plot(figure, "comparison")
     return table, figure
