@@ -29,11 +29,11 @@ FIRST = "first"
 """Kind of a pair of first sentences"""
 LINKS = "links"
 """Kind of a pair of later sentences with equal links"""
-WORD = "word"
+WORD_TITLE = "word"
 """Kind of a pair of titles that are common nouns, such as `Forest`"""
-NAME = "name"
+NAME_TITLE = "name"
 """Kind of a pair of titles that are proper names, such as `Berlin`"""
-TITLE_KINDS = (WORD, NAME)
+TITLE_KINDS = (WORD_TITLE, NAME_TITLE)
 
 AUDIT_ORDER = ("subset", "pair_id", "side", "grade", "page_id", "sentence_index")
 """Order of the audit's rows"""
@@ -287,9 +287,11 @@ def match_titles(
     pairs = pairs.mutate(
         ticket=_item_ticket(pairs.entity, options),
         possible=_count_by_language(pairs),
-        kind=(pairs.word | pairs.right_word).ifelse(WORD, NAME),
+        kind=(pairs.word | pairs.right_word).ifelse(WORD_TITLE, NAME_TITLE),
     )
-    number = ibis.row_number().over(group_by="language", order_by=[pairs.kind == NAME, pairs.ticket, pairs.entity])
+    number = ibis.row_number().over(
+        group_by="language", order_by=[pairs.kind == NAME_TITLE, pairs.ticket, pairs.entity]
+    )
     pairs = pairs.mutate(pair_id=as_int64(number))
     pairs = pairs.filter(
         (pairs.pair_id < pairs.possible * options.max_title_share) & (pairs.pair_id < options.max_titles)

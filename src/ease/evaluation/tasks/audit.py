@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_LINK, SAME_PAGE, SAME_TYPE, TITLE_KINDS, WORD
+from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_LINK, SAME_PAGE, SAME_TYPE, TITLE_KINDS, WORD_TITLE
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
 from ease.evaluation.scores import Score
@@ -276,7 +276,7 @@ def _read_pool(path: Path, rows: pd.DataFrame) -> AuditPool:
             wrong = side[side.grade == grade]
             pairs = zip(wrong.pair_id, map(row_of.__getitem__, wrong.text), strict=True)
             distractors[grade] = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
-        words = (answers.kind == WORD).to_numpy(dtype=bool)
+        words = (answers.kind == WORD_TITLE).to_numpy(dtype=bool)
         sides.append(AuditSide(texts, answers.entity.to_numpy(dtype=np.int64), words, distractors))
     return AuditPool(*sides)
 

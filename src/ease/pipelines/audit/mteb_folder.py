@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import StrictUndefined, Template
 
-from ease.entities.audit import ANSWER, LEFT, NAME, RIGHT, TITLE_KINDS, WORD
+from ease.entities.audit import ANSWER, LEFT, NAME_TITLE, RIGHT, TITLE_KINDS, WORD_TITLE
 from ease.lazy import pd
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikipedia import wikipedia_licence
@@ -42,8 +42,8 @@ def write_mteb_folder(folder: Path, audit: pd.DataFrame, dumps: Sequence[Mapping
     for subset in sorted(set(answers.subset)):
         is_title = answers.kind.isin(TITLE_KINDS)
         for kind, is_kind in (
-            ("words", answers.kind == WORD),
-            ("names", answers.kind == NAME),
+            ("words", answers.kind == WORD_TITLE),
+            ("names", answers.kind == NAME_TITLE),
             ("sentences", ~is_title),
         ):
             rows = answers[(answers.subset == subset) & is_kind]
