@@ -168,6 +168,9 @@ def _task_contents(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         files_by_subset = build_task(name, options).files()
         hashes = {subset: [_contents(file) for file in files] for subset, files in files_by_subset.items()}
         contents[name] = {**options, "path": None, "files": hashes}
+        # A rerun writes the same encoder to another folder.
+        if start := options.get("start"):
+            contents[name]["start"] = _encoder_contents(start)
     return contents
 
 

@@ -426,6 +426,9 @@ def teach_encoder(
         pairs = int(require_pairs(training_pairs, setting).count().execute())
         recipe = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
         retention: dict[str, dict[str, Any]] = {}
+        if not start["encoder"].startswith(RANDOM):
+            # A checkpoint that damages what the start knows is not the best one.
+            tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(untrained)}}
         if known := known_subsets(country_names):
             recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
             retention = _retention_tasks(kept_tasks, tasks, evaluation_data)
