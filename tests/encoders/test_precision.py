@@ -10,7 +10,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders import precision
+from ease.encoders import encoding, precision
 from ease.encoders.encoding import encode_with, in_precision
 from ease.encoders.options import EncodingOptions
 from ease.encoders.precision import has_amx
@@ -54,6 +54,7 @@ def test_auto_computes_as_the_faster_precision_and_says_so(
 ) -> None:
     monkeypatch.setattr(precision, "has_amx", lambda: amx)
     monkeypatch.setattr(precision, "LEAST_WEIGHTS", least)
+    encoding._log_precision.cache_clear()
     with caplog.at_level(logging.INFO, "ease.encoders.encoding"):
         encode = encode_with(encoder)
         assert (encode.precision, caplog.messages) == ("fp32", []), "the default of a caller without options"

@@ -67,7 +67,7 @@ def test_a_dump_without_templates_says_so_once(tmp_path: Path, caplog: pytest.Lo
         parts = ingest_wikipedia([dump], IngestOptions(workers=1, bytes_per_shard=300), tmp_path / "parts")
     assert [row["text"] for row in rows(parts.sentences)] == ["It is 5 kilometres on."]
     assert [record.message for record in caplog.records if "template" in record.message] == [
-        "en has no template pages (namespace 10): only listed templates are shown"
+        "No template pages (namespace 10), so only listed templates are shown: en"
     ]
 
 

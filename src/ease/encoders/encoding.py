@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -210,8 +211,14 @@ def choose_precision(encoder: SentenceTransformer, options: EncodingOptions) -> 
     if encoder.device.type != "cpu" or encoder.dtype != torch.float32:
         return "fp32"
     precision, reason = faster_cpu_precision(encoder)
-    logger.info("Encoding in %s (%s)", precision, reason)
+    _log_precision(precision, reason)
     return precision
+
+
+@cache
+def _log_precision(precision: EncodingPrecision, reason: str) -> None:
+    """Log it once: a run encodes with many encoders, alike."""
+    logger.info("Encoding in %s (%s)", precision, reason)
 
 
 def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> SentenceTransformer:

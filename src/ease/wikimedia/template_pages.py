@@ -104,7 +104,7 @@ def read_templates(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTE
     templates, counts = resolve_templates(_pages_of((shard, site, max_page_bytes), tally), site)
     for fault in tally.faults:
         logger.warning("%s: %s", dump.path, fault)
-    _report(str(dump.path), counts)
+    _report({dump.language: counts})
     return templates
 
 
@@ -145,10 +145,12 @@ def learn_templates(
             parts_by_language[dump.language].append(part)
     make_parts(tasks, _write_shard, lambda task: task[0].end - task[0].start, map_shards, "Reading templates")
     items = _read_items(item_files, parts_by_language, sites)
-    return {
+    tables = {
         language: _write_table(folder / "templates" / language, parts, sites[language], items[language])
         for language, parts in parts_by_language.items()
     }
+    _report({language: counts for language, (_, counts) in tables.items()})
+    return tables
 
 
 _Member = tuple[str, str]
@@ -216,16 +218,21 @@ def _write_table(folder: Path, parts: Sequence[Path], site: SiteInfo, items: Map
 
     depends_on = (LISTS_DIGEST, [part.name for part in parts], sorted(items.items()))
     part = folder / f"table-{part_name(TEMPLATE_PARTS_VERSION, *depends_on)}"
-    counts = make_part(part, write)
-    _report(site.language, counts)
-    return part / TEMPLATES_FILE, counts
+    return part / TEMPLATES_FILE, make_part(part, write)
 
 
-def _report(name: str, counts: Counts) -> None:
-    if counts["templates"]:
-        logger.info("%s: templates %s", name, counts)
-    else:
-        logger.warning("%s has no template pages (namespace 10): only listed templates are shown", name)
+def _report(counts_by_language: Mapping[str, Counts]) -> None:
+    """Log the languages with template pages in a line, and the others in another."""
+    learnt = [
+        f"{language} {counts['learnt']} of {counts['templates']}"
+        for language, counts in counts_by_language.items()
+        if counts["templates"]
+    ]
+    missing = [language for language, counts in counts_by_language.items() if not counts["templates"]]
+    if learnt:
+        logger.info("Templates that are known from the dumps' pages: %s", ", ".join(learnt))
+    if missing:
+        logger.warning("No template pages (namespace 10), so only listed templates are shown: %s", " ".join(missing))
 
 
 def load_templates(file: Path) -> LearntTemplates:
