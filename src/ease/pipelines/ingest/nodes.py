@@ -89,10 +89,13 @@ def read_wikidata(
             part = _no_wikidata(options)
             return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
         parts = ingest_wikidata(wikidata, setting.languages, options, options.folder)
+        logger.info("%s: %s", wikidata, parts.counts)
         return parts.sitelinks, parts.entity_types, parts.counts
     # The tables name the item of each page; a Wikidata dump then gives the items' types alone.
     files = [DumpFile.from_json(file) for file in dumps["page_props"]]
     items = ingest_page_props(files, options, options.folder, _shard_map(engine))
+    for language, counts in items.counts.items():
+        logger.info("Items of the pages of %s: %s", language, counts)
     if wikidata is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
         type_files = [_no_wikidata(options) / TYPES_FILE]
@@ -104,6 +107,7 @@ def read_wikidata(
             parts = ingest_wikidata(wikidata, None, options, options.folder)
         type_files = parts.entity_types
         type_counts = parts.counts
+        logger.info("%s: %s", wikidata, type_counts)
     connection = pages.get_backend()
     sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
     types = types_of_linked(read_parquet(connection, type_files), sitelinks)

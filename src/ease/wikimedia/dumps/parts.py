@@ -298,8 +298,7 @@ def _report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
 
 
 def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
-    """Return the counts of a file with its name and date, and log them; raises EaseError if the file is dropped."""
-    logger.info("%s: %s", path, counts)
+    """Return the counts of a file with its name and date; raises EaseError if the file is dropped."""
     report = _report_file(DumpFile(path, "", dump_date(path)), counts["truncated"], policy)
     if not report.pop("used"):
         raise EaseError(f"{path} is truncated: download it again, or set `truncated` to keep the rows before the cut.")
