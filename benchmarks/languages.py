@@ -1,6 +1,6 @@
 """Teach an encoder several languages, each alone, and print a row for each: its Wikipedia, what was gained and kept.
 
-    python -m benchmarks.languages csb gsw --params "teach.encoder=intfloat/multilingual-e5-small,acquire.wikipedia=FOLDER"
+    python -m benchmarks.languages csb gsw --params "teach.encoder=ENCODER,acquire.wikipedia=FOLDER"
 
 It runs in a project's folder, whose teaching results it replaces; `acquire_evaluation.folder` is that of Tatoeba.
 docs/languages.md is made from its output.
