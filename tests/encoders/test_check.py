@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,8 @@ def test_a_model_that_does_not_load_is_refused_with_the_cause(
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 @pytest.mark.parametrize("part", [0, 2])
 def test_weights_that_are_not_finite_are_refused(part: int, number: float, tmp_path: Path) -> None:
-    model = encoder()
+    # A copy: other tests share the encoder.
+    model = deepcopy(encoder())
     dimension = model.get_embedding_dimension()
     assert dimension is not None
     model.append(Dense(dimension, 4))

@@ -139,9 +139,11 @@ def test_without_network_a_name_fails_soon_wherever_an_encoder_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float, cause: str
 ) -> None:
     pairs = pd.DataFrame({"sentence": SENTENCES, "entity": [1, 2, 1]})
+    (tmp_path / "stsb").mkdir()
+    (tmp_path / "stsb" / "sts-dev.csv").write_text("a\tb\tc\td\t5\tOne.\tOne.\n" * 3, encoding="utf-8")
     calls: list[Callable[[], object]] = [
         lambda: ease.train(pairs, "someone/other", batch_size=3, max_steps=1),
-        lambda: ease.evaluate("someone/other", "stsb:dev"),
+        lambda: ease.evaluate("someone/other", "stsb:dev", data=tmp_path),
     ]
     monkeypatch.setattr("ease.encoders.check.HUB_TIMEOUT", timeout)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers

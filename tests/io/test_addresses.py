@@ -100,7 +100,7 @@ options = parts.IngestOptions(workers=1, splitter="icu", bytes_per_shard=500)
 number = 0
 def upload(file, target):
     global number
-    number += 1
+    number += "/templates/" not in str(target)
     if number > 6:
         os.kill(os.getpid(), signal.SIGKILL)
     addresses.upload(file, target)
@@ -113,7 +113,7 @@ def test_a_partially_uploaded_part_is_made_again(bucket: Bucket, dumps: Path, tm
     source, folder = bucket.put(dumps, "dumps"), f"{bucket.address}/parts"
     killed = subprocess.run([sys.executable, "-c", BROKEN_OFF, source, folder], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    left = bucket.keys("parts")
+    left = [key for key in bucket.keys("parts") if "/templates/" not in key]
     assert len(left) == 6, "one part whole, two files of another"
     (whole,) = (f"ease/{key}" for key in left if key.endswith("/counts.json"))
     marked = bucket.files.cat_file(whole) + b"\n"
@@ -236,7 +236,7 @@ def test_refused_credentials_are_reported(dumps: Path, refusing: Bucket) -> None
     where = refusing.address
     with pytest.raises(EaseError, match="s3://ease/dumps cannot be reached .*: check .* credentials"):
         find_dumps(f"{where}/dumps", ["en"])
-    with pytest.raises(EaseError, match=r"s3://ease/parts/en/\S* cannot be reached .* credentials"):
+    with pytest.raises(EaseError, match=r"s3://ease/parts/\S* cannot be reached .* credentials"):
         ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, located(f"{where}/parts"))
     with pytest.raises(DatasetError, match=r"s3://ease/t\.parquet\S* cannot be reached .* credentials"):
         table_at(f"{where}/t.parquet", missing_ok=True).load()

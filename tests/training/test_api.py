@@ -38,6 +38,7 @@ def test_the_file_of_an_encoder_gives_the_defaults(
 ) -> None:
     """`bge-m3` is trained by LoRA, and a given value wins."""
     shutil.copytree(files / "encoder", tmp_path / "bge-m3")
+    (tmp_path / "bge-m3" / "README.md").write_text("---\nbase_model: BAAI/bge-m3\n---\n", encoding="utf-8")
     given: list[TrainingOptions] = []
 
     def spy(job: TrainingJob, *others: Any) -> Any:

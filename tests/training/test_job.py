@@ -53,7 +53,7 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
 
 def test_the_start_is_scored_and_never_kept(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     left = iter([50.0, 30.0, 40.0])
-    monkeypatch.setattr(job_module, "development_evaluation", lambda _: lambda _: {DEVELOPMENT: next(left)})
+    monkeypatch.setattr(job_module, "development_evaluation", lambda *_: lambda _: {DEVELOPMENT: next(left)})
     result = run_job(make_job(training={"max_steps": 4, "evaluate_every": 2}, card=ModelCardData()))
     assert (result.start_score, result.best_score, result.best_step) == (50, 40, 4)
     assert result.below_start

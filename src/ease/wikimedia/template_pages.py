@@ -93,9 +93,9 @@ def read_templates(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTE
         EaseError: The file is missing, corrupt or not a MediaWiki export.
 
     Example:
-        templates = read_templates("itwiki-latest-pages-articles.xml.bz2")
-        for article in read_dump("itwiki-latest-pages-articles.xml.bz2", templates=templates):
-            print(article.text)
+        >>> templates = read_templates("itwiki-latest-pages-articles.xml.bz2")  # doctest: +SKIP
+        >>> for article in read_dump("itwiki-latest-pages-articles.xml.bz2", templates=templates):  # doctest: +SKIP
+        ...     print(article.text)
     """
     _, dump = recognise_dump(located(path))
     site = read_siteinfo(dump.path, dump.language)
