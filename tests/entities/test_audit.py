@@ -153,7 +153,7 @@ def test_sentences_of_a_template_only_fill_up(
     """A training run on other pages learns "X is a city with 9 houses" by heart."""
     titles = ["Ab", "Bc", "Cd", "De"]
     texts = {title: f"{title} estas urbo kun {len(title) * 7} domoj." for title in titles} | {"De": "Io alia."}
-    rows = [("eo", 10 + n, f"{title} eo", 0, texts[title], []) for n, title in enumerate(titles)]
+    rows: list[Any] = [("eo", 10 + n, f"{title} eo", 0, texts[title], []) for n, title in enumerate(titles)]
     rows += [
         ("en", n, title, 0, f"{word} thing.", []) for n, (title, word) in enumerate(zip(titles, "wxyz", strict=True))
     ]

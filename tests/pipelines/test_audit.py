@@ -77,7 +77,7 @@ def test_mteb_scores_the_pairs_as_a_task_of_its_own(audited: Project) -> None:
     assert scores["ja-en-names"]["languages"] == ["jpn-Jpan", "eng-Latn"]
     assert all(0 <= row["main_score"] <= 1 for row in scores.values())
     card = (folder / "README.md").read_text()
-    assert DatasetCard(card).data.license == "cc-by-sa-4.0"
+    assert DatasetCard(card).data.to_dict()["license"] == "cc-by-sa-4.0"
     assert "| ja-en-names | jpn-Jpan, eng-Latn | " in card
 
 
