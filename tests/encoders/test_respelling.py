@@ -84,6 +84,11 @@ def test_a_byte_pair_encoding_is_left_as_it_is(tmp_path: Path) -> None:
     assert "BPE" in learnt.reason
 
 
+def test_an_encoder_without_pieces_is_left_as_it_is(tmp_path: Path) -> None:
+    learnt = learn_respelling(tmp_path, encode_apart, ["môtkô"], [], [], RespellingOptions())
+    assert learnt.reason == "it has no tokenizer with pieces"
+
+
 def ciphered(word: str) -> str:
     """Spell a word as a language does that the encoder does not know."""
     return word.translate(str.maketrans({"a": "ô", "e": "ë", "o": "ò"}))

@@ -1,8 +1,9 @@
 """Letters of a language that an encoder does not know, read as letters that it knows.
 
-Languages beside one that an encoder was trained on often differ from it first in spelling: Kashubian `pùrtk` begins
-with letters of which a Polish vocabulary has hardly a piece. Which known letter each of them stands for is learnt from
-names of one item in two languages, and the pieces that result become part of the vocabulary, without any training.
+Languages beside one that an encoder was trained on often differ from it first in spelling: Kashubian `stôri` is
+Polish `stary`, with a letter of which the vocabulary has hardly a piece. Which known letter each of them stands for is
+learnt from names of one item in two languages, and the pieces that result become part of the vocabulary, without any
+training.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pydantic import Field
 from tokenizers import Tokenizer
 
 from ease.encoders.options import RespellingOptions
-from ease.encoders.vocabulary import TOKENIZER_FILE, is_extendable, piece_numbers, read_tokenizer
+from ease.encoders.vocabulary import TOKENIZER_FILE, is_extendable, piece_numbers, read_tokenizer, script_of
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import normalize_rows
@@ -150,10 +151,11 @@ def learn_spelling(
             candidates = shortlists.get(letter, ["", *(other for other in replacements if other != letter)])
             shortlists[letter] = _screen(pairs, rows, letter, candidates, spelling)
             best = _best_replacement(pairs, rows, letter, shortlists[letter], spelling, min_gain)
-            logger.info("%s: %s", letter, best)
             if best is None:
+                logger.info("%s stays", letter)
                 spelling.pop(letter, None)
             else:
+                logger.info("%s → %s (%.1f standard errors)", letter, best.replacement, best.standard_errors)
                 spelling[letter] = best.replacement
         if spelling == before:
             break
@@ -228,11 +230,11 @@ def unknown_letters(texts: Iterable[str], encoder_folder: Path, options: Respell
 
 def known_letters(letters: Sequence[str], encoder_folder: Path, limit: int) -> list[str]:
     """Return the most frequent letters of an encoder's vocabulary in the scripts of the given letters."""
-    scripts = set(map(_script, letters))
+    scripts = set(map(script_of, letters))
     counts = _vocabulary_letters(encoder_folder)
     # The capital of some letters is two.
-    known = [letter for letter in counts if _script(letter) in scripts and len(letter.upper()) == 1]
-    return sorted(known, key=lambda letter: (-counts[letter], letter))[:limit]
+    candidates = [letter for letter in counts if script_of(letter) in scripts and len(letter.upper()) == 1]
+    return sorted(candidates, key=lambda letter: (-counts[letter], letter))[:limit]
 
 
 def _vocabulary_letters(encoder_folder: Path) -> Counter[str]:
@@ -241,11 +243,6 @@ def _vocabulary_letters(encoder_folder: Path) -> Counter[str]:
     for piece in piece_numbers(read_tokenizer(encoder_folder)):
         counts.update(letter for letter in set(piece.lower()) if letter.isalpha())
     return counts
-
-
-def _script(letter: str) -> str:
-    """Return the script's name in Unicode, such as LATIN."""
-    return unicodedata.name(letter, "").partition(" ")[0]
 
 
 def new_pieces(encoder_folder: Path, words: Iterable[str], spelling: Spelling) -> dict[str, str]:
@@ -336,6 +333,9 @@ def learn_respelling(
     Returns:
         The letters and pieces, or why there are none.
     """
+    if not (encoder_folder / TOKENIZER_FILE).is_file():
+        # Such as word vectors, which may be kept as they are.
+        return Respelling(reason="it has no tokenizer with pieces")
     description = read_tokenizer(encoder_folder)
     if not is_extendable(description):
         kind = description["model"]["type"]

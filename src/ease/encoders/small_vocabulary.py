@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from ease.encoders.encoder import load_encoder, save_encoder
-from ease.encoders.vocabulary import TOKENIZER_FILE, piece_numbers, read_tokenizer
+from ease.encoders.vocabulary import TOKENIZER_FILE, piece_numbers, read_tokenizer, script_of
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.similarity.vectors import pairwise_cosine
@@ -129,12 +129,7 @@ def _count_occurring(batches: Iterable[Collection[str]], tokenizer: Tokenizer) -
             occurring.update(encoding.ids)
         characters.update(*batch)
         count += len(batch)
-    return occurring, {_script(character) for character in characters if character.isalpha()}, count
-
-
-def _script(character: str) -> str:
-    """Return the script of a letter by its name in Unicode, such as `LATIN`; Python has no other table of scripts."""
-    return unicodedata.name(character, "").partition(" ")[0]
+    return occurring, {script_of(character) for character in characters if character.isalpha()}, count
 
 
 def _retained_rows(description: Mapping[str, Any], occurring: set[int], scripts: set[str]) -> list[int]:
@@ -167,7 +162,7 @@ def _stays(text: str, scripts: set[str]) -> bool:
     if len(text) != 1:
         return False
     if text.isalpha():
-        return _script(text) in scripts
+        return script_of(text) in scripts
     # Marks that combine with letters have no script of their own.
     return unicodedata.category(text)[0] in "NPSZM"
 

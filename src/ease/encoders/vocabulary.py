@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,11 @@ def piece_numbers(description: Mapping[str, Any]) -> dict[str, int]:
     if isinstance(vocabulary, dict):
         return dict(vocabulary)
     return {piece: number for number, (piece, _) in enumerate(vocabulary)}
+
+
+def script_of(letter: str) -> str:
+    """Return the script of a letter by its name in Unicode, such as `LATIN`; Python has no other table of scripts."""
+    return unicodedata.name(letter, "").partition(" ")[0]
 
 
 def add_pieces(encoder_folder: Path, pieces: Mapping[str, str]) -> None:

@@ -65,7 +65,7 @@ from ease.training.options import START_ENCODER
 from ease.wikimedia.languages import Language
 
 if TYPE_CHECKING:
-    from ease.encoders.respelling import Respelling
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -306,8 +306,9 @@ def learn_letters(
         if kept < min_kept:
             reason = f"only {kept:.1f}% of what the start knows of other languages would be kept"
             respelling = respelling.model_copy(update={"pieces": {}, "reason": reason})
-    _log_respelling(respelling, language)
-    return {**respelling.model_dump(mode="json"), "country_names": country_names, "kept": kept}
+    result = {**respelling.model_dump(mode="json"), "country_names": country_names, "kept": kept}
+    logger.info("Letters of %s that the start reads as others: %s", language, describe_letters(result))
+    return result
 
 
 def _retention_tasks(
@@ -344,23 +345,6 @@ def respell_start(untrained: Path, pieces: dict[str, str], folder: Path) -> Path
         shutil.copytree(untrained, partial, dirs_exist_ok=True)
         add_pieces(partial, pieces)
     return folder
-
-
-def _log_respelling(respelling: Respelling, language: str) -> None:
-    if not respelling.helps:
-        logger.info("No letter of %s is respelt: %s", language, respelling.reason)
-        return
-    letters = ", ".join(f"{gain.letter} → {gain.replacement or '(nothing)'}" for gain in respelling.letters)
-    logger.info(
-        "Letters of %s that the start reads as others: %s. %d pieces for its vocabulary; the loss of %d held-out pairs "
-        "falls from %.2f to %.2f",
-        language,
-        letters,
-        len(respelling.pieces),
-        respelling.held_out,
-        respelling.loss_before,
-        respelling.loss_after,
-    )
 
 
 def is_multilingual(country_names: dict[str, float]) -> bool:
