@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import select
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import get_type_hints
 
+import psutil
 import pytest
 
 from ease.servers import main
@@ -71,6 +74,43 @@ def test_the_pipelines_are_registered_without_the_libraries_of_their_nodes() -> 
     modules = done.stdout.split()
     assert "ease.pipelines.train.nodes" in modules
     assert sorted((UNUSED | SLOW).intersection(modules)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.server
+def test_mlflow_says_at_once_where_it_will_answer_and_starts_one_worker(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "ease.servers", "mlflow", f"--port={port}"],
+        cwd=make_project(tmp_path).folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        assert select.select([server.stdout], [], [], 5)[0], "the imports take longer"
+        assert server.stdout.readline() == f"Starting mlflow, which will answer at {address}/\n"
+        assert any(line.startswith(f"Open {address}/") for line in server.stdout)
+        processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        memory = [process.memory_info().rss for process in processes]
+        server.send_signal(signal.SIGTERM)
+    assert sum(size > 1e8 for size in memory) == 2, "MLflow's command and its only worker"
+    assert sum(memory) < 1e9
+
+
+def test_a_store_that_is_a_server_is_named_and_a_broken_one_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_project(tmp_path).folder)
+    (tmp_path / "data/08_reporting/mlflow.db").write_text("not a database")
+    assert main(["mlflow"]) == 1
+    output, error = capfd.readouterr()
+    assert output == "Starting mlflow, which will answer at http://127.0.0.1:5000/\n"
+    assert error.splitlines()[-1].startswith(
+        "Error: MLflow cannot open the store sqlite:///data/08_reporting/mlflow.db"
+    )
 
 
 def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:
