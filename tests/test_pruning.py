@@ -180,6 +180,21 @@ def test_what_an_interrupted_step_resumes_from_is_kept(data: Data) -> None:
     assert [file for file in (*files, *removed) if file.exists()] == files
 
 
+def test_scratch_folders_of_other_machines_are_removed_by_age_and_lock_wherever_they_are(data: Data) -> None:
+    places = ("06_models/work/multilingual.report", "08_reporting/.latest.html", "05_model_input/evaluation/fetched")
+    old = [data.file(f"{place}.scratch-4f2a9c-0123456789ab/model/file").parents[1] for place in places]
+    fresh, held = (data.file(f"06_models/work/x.scratch-{machine}-01/model/file").parents[1] for machine in "ab")
+    for folder in (*old, held):
+        (folder / "lock").touch()
+        for path in (*folder.rglob("*"), folder):
+            os.utime(path, times=(0, 0))
+    with (held / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        listed = data.prune("--delete")
+    assert f"{places[1]}.scratch-4f2a9c-0123456789ab: left by a run that was killed" in listed
+    assert [folder.exists() for folder in (*old, fresh, held)] == [False, False, False, True, True]
+
+
 def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:
     for time in TIMES:
         data.version("pairs", "03_primary/pairs.parquet", time)

@@ -19,7 +19,7 @@ from ease.encoders.saved import USERS, users_of
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.files import make_or, read_globals
-from ease.io.locks import LOCK_FILE, is_locked, lock_data_for_removal
+from ease.io.locks import LOCK_FILE, SCRATCH, is_abandoned_scratch, is_locked, lock_data_for_removal
 from ease.io.versions import provenance_of
 
 UNUSED = "no version uses it; it may belong to an unfinished run (kept; --unfinished removes it)"
@@ -55,7 +55,17 @@ def find_leftovers(data: Path, tables: Path, keep: int = 1) -> Iterator[tuple[Pa
         else:
             yield part, UNUSED
     yield from _unused_caches(data / "07_model_output", old_versions)
-    for work in (data / "06_models" / "work").glob("*"):
+    for scratch in sorted({folder for top in (data, tables) for folder in top.rglob(f"*{SCRATCH}*")}):
+        if is_abandoned_scratch(scratch):
+            yield scratch, "left by a run that was killed"
+    yield from _finished_work(data / "06_models" / "work")
+
+
+def _finished_work(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the work folders from which no step can resume."""
+    for work in folder.glob("*"):
+        if SCRATCH in work.name:
+            continue
         can_resume = not work.name.endswith(".removed") and any(any(work.rglob(name)) for name in RESUMED)
         if not can_resume and not any(is_locked(lock.parent) for lock in work.rglob(LOCK_FILE)):
             yield work, "left by a step that has ended"
@@ -158,7 +168,8 @@ def _remove(paths: Iterable[Path]) -> None:
         if path.is_dir():
             shutil.rmtree(path)
         else:
-            path.unlink()
+            # It may have been part of a folder that was listed, too.
+            path.unlink(missing_ok=True)
 
 
 def _size(paths: Iterable[Path]) -> str:

@@ -86,13 +86,23 @@ def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path:
         assert not own.exists()
 
 
-def test_scratch_folders_of_other_machines_are_kept(tmp_path: Path) -> None:
-    machines = (platform.node(), f"{platform.node()}-gpu", "elsewhere")
-    own, alike, other = (tmp_path / f"texts.scratch-{machine}-0123456789ab" for machine in machines)
-    for folder in (own, alike, other):
-        folder.mkdir()
-    remove_abandoned_scratch(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([alike, other])
+def test_scratch_folders_of_other_machines_are_removed_after_a_day_unless_they_are_locked(tmp_path: Path) -> None:
+    """Each container is a machine of its own, and no later one has its name."""
+    machines = (platform.node(), f"{platform.node()}-gpu", "elsewhere", "4f2a9c", "5b1d")
+    own, alike, fresh, old, held = (tmp_path / f".texts.scratch-{machine}-0123456789ab" for machine in machines)
+    for folder in (own, alike, fresh, old, held):
+        (folder / "inner").mkdir(parents=True)
+    with folder_lock(held):
+        for path in (*alike.rglob("*"), alike, *fresh.rglob("*"), fresh, *old.rglob("*"), old, *held.rglob("*"), held):
+            os.utime(path, times=(0, 0))
+        (fresh / "inner" / "file").touch()
+        remove_abandoned_scratch(tmp_path)
+        assert sorted(tmp_path.iterdir()) == sorted([fresh, held])
+    for path in (*held.rglob("*"), held):
+        os.utime(path, times=(0, 0))
+    with scratch_folder(tmp_path, "texts"):
+        remove_abandoned_scratch(tmp_path)
+        assert not held.exists()
 
 
 def test_a_run_goes_on_where_nothing_can_be_locked_and_says_so_once(

@@ -11,6 +11,7 @@ import logging
 import os
 import platform
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,7 +29,10 @@ logger = logging.getLogger(__name__)
 LOCK_FILE = "lock"
 """File in a locked folder that carries the lock and names its holder."""
 
-_SCRATCH = ".scratch-"
+SCRATCH = ".scratch-"
+"""Precedes the machine and a random number in the name of a scratch folder"""
+OTHER_MACHINES_SCRATCH = 24 * 3600
+"""Seconds without a change after which another machine's scratch folder is abandoned, unless it is locked"""
 _MACHINE = platform.node()
 
 
@@ -155,7 +159,7 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
         lock = None
         # Another run may take the new folder for an abandoned one before it is locked.
         while lock is None:
-            lock = _acquire(parent / f"{name}{_SCRATCH}{_MACHINE}-{uuid.uuid4().hex[:12]}")
+            lock = _acquire(parent / f"{name}{SCRATCH}{_MACHINE}-{uuid.uuid4().hex[:12]}")
     try:
         yield lock.folder
     finally:
@@ -172,17 +176,29 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def remove_abandoned_scratch(parent: Path) -> None:
-    """Remove the scratch folders of this machine that no process holds; other machines' locks may not be shown here."""
-    for folder in parent.glob(f"*{_SCRATCH}{_MACHINE}-*"):
-        if "-" in folder.name.rpartition(f"{_SCRATCH}{_MACHINE}-")[2]:
-            # It belongs to a machine whose name only begins alike.
-            continue
+    """Remove the scratch folders in `parent` that no process uses: see `is_abandoned_scratch`."""
+    for folder in parent.glob(f"*{SCRATCH}*"):
         # OSError: another run has just removed it, or another user owns it.
         with suppress(OSError):
             # A file system without locks would show every folder as abandoned.
-            if lock := _acquire(folder, without_locks=False):
+            if _is_out_of_use(folder) and (lock := _acquire(folder, without_locks=False)):
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock.descriptor)
+
+
+def is_abandoned_scratch(folder: Path) -> bool:
+    """Return whether a scratch folder is unlocked and, if it belongs to another machine, unchanged for a day."""
+    return _is_out_of_use(folder) and not is_locked(folder)
+
+
+def _is_out_of_use(folder: Path) -> bool:
+    """Return whether an unlocked scratch folder counts as abandoned."""
+    machine = folder.name.rpartition(SCRATCH)[2].rpartition("-")[0]
+    if machine == _MACHINE:
+        return True
+    # Not every file system shows the locks of other machines. A container is a machine, too, of a new name each time.
+    newest = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    return time.time() - newest > OTHER_MACHINES_SCRATCH
 
 
 def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:

@@ -20,7 +20,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
 from ease.io.files import hash_contents, report_write_errors
-from ease.io.locks import scratch_folder
+from ease.io.locks import remove_abandoned_scratch, scratch_folder
 from ease.pipelines.acquire_evaluation.published_files import PublishedFile, Source, read_sources
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ def _log_task(task: str, missing: int, faults: Mapping[str, str], licence: str) 
 def _fetch_files(files: Sequence[PublishedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
     """Download files, each archive once for all its members; return the failed ones with the reasons."""
     folder.mkdir(parents=True, exist_ok=True)
+    remove_abandoned_scratch(folder)
     address = attrgetter("url")
     groups = [list(group) for _, group in groupby(sorted(files, key=address), key=address)]
     with Client(options) as client, ThreadPoolExecutor(options.connections) as pool:
