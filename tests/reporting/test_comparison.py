@@ -102,6 +102,14 @@ def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
     assert texts(row_of(whole, "difference from EASE-mBERTbase")) == ["+0.6"]
 
 
+def test_every_note_of_a_score_is_shown_if_its_seeds_have_several() -> None:
+    notes = ("90 of 95 subsets", "80 of 95 subsets")
+    place = ("tatoeba", "average_others", 99.0, "retrieval_accuracy")
+    rows = [row(*place, note=note, sweep="seeds", seed=seed, model="sweep seeds") for seed, note in enumerate(notes)]
+    (footnote,) = built("5", rows).footnotes
+    assert "90 of 95 subsets; 80 of 95 subsets" in footnote
+
+
 def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
     unrelated = [row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)]
     assert build_table(published().root["mirror_bert"], "8", own(unrelated)) is None

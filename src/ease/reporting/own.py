@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import fmean, stdev
@@ -50,7 +50,7 @@ class ScoreCell:
     interval: Interval | None = None
     """95% interval: over training seeds if there are several, else over the test items"""
     resampled: Resampled | None = None
-    """Means of the scores of paired resamples of the test items"""
+    """Mean scores over paired resamples of the test items"""
     data: tuple[str, ...] = ()
     """Digests of the test files; resampled scores of other files are not paired."""
     signed: bool = False
@@ -141,32 +141,41 @@ class OwnModel:
         """Return the mean of some scores over all seeds that have every one of them."""
         rows_by_key = {key: self._rows_by_key.get(key, self.rows.iloc[:0]) for key in keys}
         missing = tuple(key for key, rows in rows_by_key.items() if rows.empty)
-        notes = {key: note for key, rows in rows_by_key.items() for note in rows["note"].unique() if note}
-        # A note on an average says that it lacks subsets.
-        partial = any(key.subset.startswith(AVERAGE) for key in notes)
-        note = "; ".join(dict.fromkeys(notes.values()))
+        # The seeds of a score may have different notes.
+        notes = [(key, note) for key, rows in rows_by_key.items() for note in rows["note"].unique() if note]
+        cell = ScoreCell(
+            note="; ".join(dict.fromkeys(note for _, note in notes)),
+            # A note on an average says that it lacks subsets.
+            partial=any(key.subset.startswith(AVERAGE) for key, _ in notes),
+        )
         if missing:
-            return ScoreCell(None, None, missing, note, partial)
+            return replace(cell, missing=missing)
         # A column per score and a row per seed: seeds that lack a score are dropped.
         values = pd.concat([rows.set_index("seed")["value"] for rows in rows_by_key.values()], axis=1).dropna()
         means = [fmean(row) for row in values.to_numpy()]
         if not means:
-            return ScoreCell(None, None, tuple(keys), note, partial)
+            return replace(cell, missing=tuple(keys))
         complete = pd.concat([rows[rows["seed"].isin(values.index)] for rows in rows_by_key.values()])
         resampled = self._mean_resamples(complete)
         limits = complete[["low", "high"]].to_numpy(dtype=float)
-        spread = None
+        score_interval = None
         deviation = None
         if len(means) > 1:
-            spread = seed_interval(means)
+            score_interval = seed_interval(means)
             deviation = stdev(means)
         elif resampled is not None:
-            spread = interval(resampled)
+            score_interval = interval(resampled)
         elif len(complete) == 1 and np.isfinite(limits).all():
             # Only of a single score: the interval of a mean does not follow from those of its parts.
-            spread = Interval(*map(float, limits[0]))
-        data = tuple(sorted(complete["data"].unique()))
-        return ScoreCell(fmean(means), deviation, (), note, partial, spread, resampled, data)
+            score_interval = Interval(*map(float, limits[0]))
+        return replace(
+            cell,
+            value=fmean(means),
+            deviation=deviation,
+            interval=score_interval,
+            resampled=resampled,
+            data=tuple(sorted(complete["data"].unique())),
+        )
 
     def _mean_resamples(self, rows: pd.DataFrame) -> Resampled | None:
         """Return the mean of the rows' resampled scores; None if those of a row are not in the cache."""

@@ -152,9 +152,10 @@ def _scatter_points(scatter: ScatterOptions, published: PublishedPapers, models:
     """Return the models that have scores in the last columns, the averages, of both tables."""
     paper = published.root.get(scatter.paper)
     if paper is None or not {scatter.x, scatter.y} <= paper.tables.keys():
+        tables = "; ".join(f"{name}: {', '.join(paper.tables)}" for name, paper in published.root.items())
         raise EaseError(
-            f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
-            f"published are {published}."
+            f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}, but the published "
+            f"tables are {tables}."
         )
     x_table = paper.tables[scatter.x]
     y_table = paper.tables[scatter.y]
