@@ -63,6 +63,16 @@ def test_the_start_is_scored_and_never_kept(make_job: MakeJob, monkeypatch: pyte
     assert "lowered the model's score on `development" in card
 
 
+def test_the_card_of_ease_plus_without_a_table_names_no_entity_embeddings(make_job: MakeJob) -> None:
+    options = {"entity_weight": 0, "attraction": 1}
+    training = {"max_steps": 1, "batches": {"sentences_per_entity": 2}}
+    job = make_job(method="ease_plus", method_options=options, training=training, development={}, card=ModelCardData())
+    card = (run_job(job).model / "README.md").read_text(encoding="utf-8")
+    assert "EASE+ pulls a sentence towards other sentences about the same entity and towards its own encoding" in card
+    assert "embeddings of entities" not in card
+    assert "hard negative" not in card
+
+
 def test_reports_are_means_over_their_steps_and_evaluations_change_nothing(make_job: MakeJob, trained: Trained) -> None:
     result = run_job(make_job(training={"report_every": 5}, development={}))
     single = {line["step"]: line for line in trained.result.history if "loss" in line}

@@ -18,6 +18,7 @@ from ease.errors import EaseError
 from ease.methods.components.distributed import gather_with_gradient, process_rank
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import info_nce
+from ease.methods.records import MethodRecord
 from ease.options import StrictModel
 
 TOTAL = "loss"
@@ -141,6 +142,19 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     @abstractmethod
     def reads(cls, options: Opts) -> Reads:
         """Return what the method reads with these options."""
+
+    @classmethod
+    def describe(cls, record: MethodRecord, options: Opts, has_hard_negatives: bool) -> str:
+        """Return one or two sentences about the method for a model card.
+
+        Args:
+            record: The method's.
+            options: Those of the training run.
+            has_hard_negatives: Whether the loss had hard negatives.
+        """
+        if has_hard_negatives:
+            return f"{record.summary} {record.negatives_summary}".strip()
+        return record.summary
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
         """Return functions that make missing columns, or missing texts of a column, from the sentences."""

@@ -11,6 +11,7 @@ from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inpu
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
+from ease.methods.records import MethodRecord
 
 
 class EasePlusOptions(EntityOptions):
@@ -45,6 +46,23 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         """Add the sentence's other entities, and the page's subject if it has a weight."""
         further = options.positives - 1  # the pair's own entity is the first
         return super().reads(options)._replace(further_positives=further, subjects=options.subject_weight > 0)
+
+    @classmethod
+    def describe(cls, record: MethodRecord, options: EasePlusOptions, has_hard_negatives: bool) -> str:
+        """Name only the losses that have a weight: on pretrained encoders, the entity loss has none by default."""
+        positives = []
+        if options.entity_weight:
+            positives.append("the embeddings of entities that it links to")
+        if options.attraction:
+            positives.append("other sentences about the same entity")
+        if options.self_supervised:
+            positives.append("its own encoding under another dropout mask")
+        summary = f"{record.title} pulls a sentence towards {' and towards '.join(positives)}."
+        if options.entity_weight:
+            summary = f"{summary} Entities of other sentences are negatives."
+        if has_hard_negatives:
+            summary = f"{summary} {record.negatives_summary}"
+        return summary
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Add the attraction between sentences of the same entity to equation 4."""

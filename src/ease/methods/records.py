@@ -17,7 +17,9 @@ class MethodRecord(StrictModel):
 
     name: str = Field(pattern=r"^[a-z]\w*$", description="the name in parameters, commands and paths")
     title: str = Field(description="the name in tables and plots")
-    summary: str = Field(description="one sentence for model cards")
+    summary: str = Field(
+        description="one sentence for model cards, unless the class's `describe` makes it from the options"
+    )
     implementation: str = Field(
         pattern=r"^[\w.]+:\w+$", description="the `module:Class` of the subclass of `TrainingMethod`"
     )
@@ -59,8 +61,8 @@ RECORDS = (
         name="ease_plus",
         title="EASE+",
         summary=(
-            "EASE+ pulls a sentence towards the embeddings of all entities that it links to; entities of other "
-            "sentences are negatives."
+            "EASE+ pulls a sentence towards several entities that it links to, or towards other sentences about the "
+            "same entity."
         ),
         implementation="ease.methods.ease_plus:EasePlus",
         reads_entities=True,

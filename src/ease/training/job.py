@@ -343,13 +343,14 @@ def _card(
     """Return the card of a trained encoder, without paths of this machine; None if the job asks for none."""
     if job.card is None:
         return None
-    negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
-    record = method_record(job.method)
-    summary = record.summary
+    method = get_method(job.method)
+    reads = method.reads(job.method_options)
+    has_negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
+    # Hard negatives that are entities belong to the entity loss, which needs the table.
+    if reads.entities and not reads.table:
+        has_negatives = False
     options = job.method_options.model_dump()
-    if negatives:
-        summary = f"{summary} {record.negatives_summary}".strip()
-    else:
+    if not has_negatives:
         options = {name: value for name, value in options.items() if "hard_negative" not in name}
     loop = job.training.model_dump(exclude={"teacher", "guide"})
     for role, frozen in job.training.frozen.items():
@@ -360,7 +361,7 @@ def _card(
     return model_card(
         job.card,
         method=job.method,
-        summary=summary,
+        summary=method.describe(method_record(job.method), job.method_options, has_negatives),
         parameters={"pooling": job.pooling, "method": options, "training": loop},
         scores=scores,
         start_scores=start_scores,
