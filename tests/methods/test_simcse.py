@@ -76,7 +76,9 @@ def test_the_supervised_loss_is_equation_5(options: dict[str, Any], temperature:
 
 def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(files: Path, tmp_path: Path) -> None:
     encoder = load_encoder(str(files / "encoder_without_dropout"))
-    method = get_method("msimcse").build(method_options("msimcse", {"temperature": 0.3}), encoder, None)
+    method = get_method("msimcse").build(
+        method_options("msimcse", {"strategy": "mixture", "temperature": 0.3}), encoder, None
+    )
     model = TrainingModel(encoder, nn.Identity(), method)
     pq.write_table(pa.table(MIXED), tmp_path / "texts.parquet")
     batch = batch_of(model, tmp_path / "texts.parquet", tmp_path / "texts.bin", chunks=2)

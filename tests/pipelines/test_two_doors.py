@@ -161,6 +161,4 @@ def test_both_doors_have_equal_parameters(
     for parameters in (by_kedro, by_library):
         # Folders of caches, which change no result.
         del parameters["training"]["teacher"]["cache"], parameters["training"]["guide"]["cache"]
-        # The kind of the texts that the configuration names: whether rows need a positive.
-        parameters["method_options"].pop("strategy", None)
     assert by_kedro == by_library

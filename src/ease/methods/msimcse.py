@@ -16,7 +16,7 @@ class MsimcseOptions(SupervisedSimcseOptions):
     """Parameters of mSimCSE."""
 
     strategy: Literal["unsupervised", "english_nli", "cross_lingual_nli", "parallel", "mined", "mixture"] = Field(
-        "mixture",
+        "english_nli",
         description="kind of training texts; only `unsupervised` and `mixture` accept rows without a positive",
     )
 
