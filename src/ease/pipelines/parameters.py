@@ -33,12 +33,13 @@ comes from; `--encoder=NAME` and `--env=paper` show it for another encoder and e
 
     $ kedro parameters multilingual.ease.training.learning_rate --encoder=intfloat/multilingual-e5-small
     multilingual.ease.training.learning_rate = 1e-05
-        peak learning rate of AdamW
+        peak learning rate of AdamW; both kinds of encoder have other defaults (conf/base/parameters/encoders.yml)
         from encoders.pretrained (conf/base/parameters/encoders.yml)
 
 The defaults here are those of the classes. `SETTING` is `multilingual`, `monolingual`, `low_resource` or `teach`. For
-training parameters and the methods' options, [the encoder and the method](own_encoder.md#training-parameters) go before
-the class. `conf/base/parameters` has what differs from the classes."""
+training parameters and the methods' options, the defaults of [the encoder and the
+method](own_encoder.md#training-parameters) take precedence over the class's. `conf/base/parameters` has what differs
+from the classes."""
 
 
 class Parameter(NamedTuple):

@@ -136,11 +136,14 @@ class LoraOptions(StrictModel):
     )
 
 
+_KIND_HAS_DEFAULT = "both kinds of encoder have other defaults (conf/base/parameters/encoders.yml)"
+
+
 class TrainingOptions(StrictModel):
     """Parameters of the training loop, the same for every method."""
 
-    batch_size: int = Field(128, ge=2, description="pairs per step, over all processes")
-    learning_rate: float = Field(3e-5, gt=0, description="peak learning rate of AdamW")
+    batch_size: int = Field(128, ge=2, description=f"pairs per step, over all processes; {_KIND_HAS_DEFAULT}")
+    learning_rate: float = Field(3e-5, gt=0, description=f"peak learning rate of AdamW; {_KIND_HAS_DEFAULT}")
     entity_learning_rate: float | None = Field(
         None, gt=0, description="peak learning rate of the entity table; null: `learning_rate`"
     )
