@@ -134,3 +134,11 @@ def test_too_few_names_teach_nothing(tmp_path: Path) -> None:
     encoder = save_tiny(tmp_path, "WordPiece")
     learnt = learn_respelling(encoder, encode_apart, ["môtkô"], [("a", "b")], [], RespellingOptions())
     assert "only 1 names have a translation" in learnt.reason
+
+
+def test_letters_are_rare_among_those_of_their_script(tmp_path: Path) -> None:
+    """A vocabulary of many languages has few pieces of each script, and still knows its letters."""
+    cyrillic = ["вода місто море"] * 2
+    encoder = tiny_encoder([" ".join(WORDS), *cyrillic])
+    save_encoder(encoder, tmp_path)
+    assert unknown_letters([*cyrillic, "вода ѣ ѣ ѣ"], tmp_path, RespellingOptions()) == ["ѣ"]

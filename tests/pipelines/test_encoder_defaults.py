@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ease.encoders.defaults import EncoderDefaults, complete_parameters
+from ease.encoders.defaults import EncoderDefaults, complete_parameters, warn_of_temperatures
 from ease.encoders.known import known_encoder, known_names
+from ease.methods import method_options
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 
 NULLS = {"batch_size": None, "learning_rate": None, "max_steps": None, "epochs": None, "threads": None}
@@ -123,3 +124,17 @@ def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     assert given.options.model_dump()["temperature"] == 0.1
     assert loop(complete("of-my-own", max_steps=5))[2:4] == (5, 1)
     assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
+
+
+def test_a_temperature_far_above_the_encoder_s_own_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    complete("intfloat/multilingual-e5-small", temperature=0.02)
+    (warning,) = (record.message for record in caplog.records if record.levelno == logging.WARNING)
+    assert warning == (
+        "multilingual-e5-small was trained with a temperature of 0.01, ease has self_temperature 0.05: the encoder may "
+        "lose more than it learns"
+    )
+    caplog.clear()
+    for encoder, method in (("intfloat/multilingual-e5-small", "ease_plus"), ("org/of-my-own", "ease")):
+        completed = complete_parameters({}, {}, encoder=encoder, method=method)
+        warn_of_temperatures(encoder, method, method_options(method, completed.options))
+    assert not caplog.records

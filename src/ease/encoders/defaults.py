@@ -28,6 +28,11 @@ PRETRAINED_KIND = "pretrained"
 DURATION = ("max_steps", "epochs")
 """Alternative lengths of a training run: if one has a value, the other has no default."""
 
+TEMPERATURES = ("temperature", "self_temperature")
+"""The methods' options that divide the cosines of a contrastive loss"""
+FAR_ABOVE = 2
+"""Ratio of two temperatures that is worth a warning"""
+
 
 class EncoderRow(StrictModel):
     """The defaults for one encoder, or for one kind of encoder."""
@@ -120,6 +125,27 @@ def defaults(encoder: str, method: str, rows: EncoderDefaults | None = None) -> 
     if encoder.startswith(RANDOM):
         kind = RANDOM_KIND
     yield from _levels(f"encoders.{kind}", rows.root[kind], method)
+
+
+def warn_of_temperatures(encoder: str, method: str, options: StrictModel) -> None:
+    """Log a warning where the temperature of a method's losses is far above that of the encoder's own training.
+
+    The papers' methods keep their values. A higher temperature spreads embeddings whose cosines lie in a narrow band,
+    at the price of what the encoder knows (docs/experiments.md).
+    """
+    published = recognise(encoder)
+    if published is None or published.temperature is None:
+        return
+    temperatures = {name: value for name, value in options.model_dump().items() if name in TEMPERATURES}
+    higher = {name: value for name, value in temperatures.items() if value > FAR_ABOVE * published.temperature}
+    if higher:
+        logger.warning(
+            "%s was trained with a temperature of %g, %s has %s: the encoder may lose more than it learns",
+            last_part(published.name),
+            published.temperature,
+            method,
+            ", ".join(f"{name} {value:g}" for name, value in higher.items()),
+        )
 
 
 def _levels(place: str, row: EncoderRow | KnownEncoder, method: str) -> Iterator[Level]:

@@ -218,14 +218,26 @@ def unknown_letters(texts: Iterable[str], encoder_folder: Path, options: Respell
         counts.update(letter for letter in unicodedata.normalize("NFC", read).lower() if letter.isalpha())
     vocabulary = _vocabulary_letters(encoder_folder)
     total = max(counts.total(), 1)
-    known_total = max(vocabulary.total(), 1)
+    # Within a script: to an encoder of 100 languages, every Armenian letter is rare.
+    script_totals = _count_scripts(counts)
+    vocabulary_totals = _count_scripts(vocabulary)
     ratios = {}
     for letter, count in counts.items():
         if count / total >= options.min_share:
+            script = script_of(letter)
             # One piece more, so that a letter without any has a ratio.
-            ratios[letter] = (count / total) / ((vocabulary[letter] + 1) / known_total)
+            vocabulary_share = (vocabulary[letter] + 1) / (vocabulary_totals[script] + 1)
+            ratios[letter] = count / script_totals[script] / vocabulary_share
     unknown = [letter for letter, ratio in ratios.items() if ratio >= options.min_ratio]
     return sorted(unknown, key=lambda letter: (-ratios[letter], letter))
+
+
+def _count_scripts(letters: Counter[str]) -> Counter[str]:
+    """Return the sum of the letters' counts for each script."""
+    totals = Counter[str]()
+    for letter, count in letters.items():
+        totals[script_of(letter)] += count
+    return totals
 
 
 def known_letters(letters: Sequence[str], encoder_folder: Path, limit: int) -> list[str]:

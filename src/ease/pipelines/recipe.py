@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
-from ease.encoders.defaults import EncoderDefaults, complete_parameters
+from ease.encoders.defaults import EncoderDefaults, complete_parameters, warn_of_temperatures
 from ease.errors import EaseError
 from ease.methods import method_options, method_record
 from ease.options import StrictModel
@@ -106,9 +106,11 @@ class Recipe(StrictModel):
         """Replace every null that has a default for the encoder, and log these defaults."""
         completed = complete_parameters(self.options, self.training, encoder=encoder, method=self.method, rows=rows)
         completed.log(self.method, encoder)
+        options = method_options(self.method, completed.options)
+        warn_of_temperatures(encoder, self.method, options)
         return CompleteRecipe(
             method=self.method,
-            options=method_options(self.method, completed.options),
+            options=options,
             data=self.data,
             rows=self.rows,
             training=training_options(completed.training),

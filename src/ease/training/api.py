@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.defaults import complete_parameters
+from ease.encoders.defaults import complete_parameters, warn_of_temperatures
 from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
 from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
@@ -131,7 +131,9 @@ def _parse(method: str, options: dict[str, Any], encoder: str, work: Path) -> tu
         method=method,
     )
     completed.log(method, encoder)
-    return method_options(method, completed.options), training_options(completed.training)
+    method_parameters = method_options(method, completed.options)
+    warn_of_temperatures(encoder, method, method_parameters)
+    return method_parameters, training_options(completed.training)
 
 
 def _written(table: pa.Table, file: Path) -> Path:

@@ -53,6 +53,9 @@ class KnownEncoder(StrictModel):
         description="name of the prompt before each sentence, in training and in tasks of types without a prompt of "
         "their own; null: none",
     )
+    temperature: float | None = Field(
+        None, gt=0, description="τ of the contrastive loss that its authors trained it with; null: unknown"
+    )
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
     methods: dict[str, MethodDefaults] = Field({}, description="overrides for single methods, by name")
     lora_targets: tuple[str, ...] = Field(description="names of the linear layers that LoRA adapts")
