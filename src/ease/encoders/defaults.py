@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from ease.configuration import default_parameters
 from ease.encoders.known import KnownEncoder, MethodDefaults, last_part, names_of, recognise
@@ -127,7 +127,7 @@ def defaults(encoder: str, method: str, rows: EncoderDefaults | None = None) -> 
     yield from _levels(f"encoders.{kind}", rows.root[kind], method)
 
 
-def warn_of_temperatures(encoder: str, method: str, options: StrictModel) -> None:
+def warn_of_temperatures(encoder: str, method: str, options: BaseModel) -> None:
     """Log a warning where the temperature of a method's losses is far above that of the encoder's own training.
 
     The papers' methods keep their values. A higher temperature spreads embeddings whose cosines lie in a narrow band,
