@@ -142,8 +142,8 @@ class RespellingOptions(StrictModel):
     min_ratio: float = Field(
         4.0,
         gt=0,
-        description="minimum ratio of a letter's share in the text to its share in the encoder's vocabulary, both among "
-        "the letters of its script: letters that are as frequent there are known",
+        description="minimum ratio of a letter's share in the text to its share in the encoder's vocabulary, both "
+        "among the letters of its script: letters that are as frequent there are known",
     )
     replacements: int = Field(
         72, ge=1, description="the most frequent letters of the vocabulary in the same script, which are tried"
