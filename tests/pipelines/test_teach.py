@@ -52,7 +52,7 @@ def test_a_page_shows_what_the_taught_encoder_gained_and_lost(taught: Project) -
     log = taught.log.read_text("utf-8")
     assert "Teaching eo beside its companions en" in log
     assert "`min_link_count` is 0: the smallest language has" in log
-    assert "No teacher: the start has random weights" in log
+    assert "No teacher: the starting encoder has random weights" in log
     page = (taught.folder / "data/08_reporting/teach/latest_teaching.md").read_text("utf-8")
     assert page.startswith("# Esperanto (eo): what the encoder gained and lost")
     assert "- Companions: en" in page
@@ -81,11 +81,13 @@ def test_a_given_start_is_the_teacher(taught: Project, tmp_path: Path) -> None:
     assert "teacher_loss" in {row["name"] for row in history}
     page = (project.folder / "data/08_reporting/teach/latest_teaching.md").read_text("utf-8")
     assert "- Start: start" in page
-    kept = "**No evaluation was above the start, so the model is the start, unchanged (`latest` links to it"
+    kept = (
+        "**No evaluation was above the starting encoder, so the model is that encoder, unchanged (`latest` links to it"
+    )
     assert kept in page
     assert latest.resolve() == before, "the link still leads to the model that was accepted"
     assert len(project.versions("06_models/teach/ease_plus/encoder")) == 2
-    assert "The start is the teacher of the sentences of en" in done.stderr
+    assert "The starting encoder is the teacher of the sentences of en" in done.stderr
 
 
 def test_an_encoder_that_does_not_know_the_words_is_refused(bare: Project, tmp_path: Path) -> None:

@@ -17,12 +17,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from tokenizers import Tokenizer
 
+from ease.encoders.learnt_letters import LetterGain, Respelling
 from ease.encoders.options import RespellingOptions
 from ease.encoders.vocabulary import TOKENIZER_FILE, is_extendable, piece_numbers, read_tokenizer, script_of
-from ease.options import StrictModel
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import normalize_rows
 
@@ -34,16 +33,6 @@ Spelling = Mapping[str, str]
 
 PIECE_MARKS = ("▁", "##")
 """What tokenizers write before a piece at the beginning of a word (SentencePiece), or within one (WordPiece)"""
-
-
-class LetterGain(StrictModel):
-    """A replacement that was adopted."""
-
-    letter: str = Field(description="a lower-case letter")
-    replacement: str = Field(description="the letter that is read in its place; empty: none")
-    pairs: int = Field(description="names with the letter")
-    gain: float = Field(description="mean decrease of their loss, in nats")
-    standard_errors: float = Field(description="the gain in standard errors")
 
 
 def respell(text: str, spelling: Spelling) -> str:
@@ -61,7 +50,7 @@ def _respell_letter(letter: str, spelling: Spelling) -> str:
 
 
 class NamePairs:
-    """Names in the language with their translations, and the loss of finding one by the other.
+    """Names, or sentences, in the language with their translations, and the loss of finding one by the other.
 
     The loss of a pair is InfoNCE in both directions among all pairs, at a temperature that is the standard deviation of
     the cosines of names that do not belong together: encoders differ tenfold in how far they spread unrelated texts.
@@ -270,7 +259,7 @@ def new_pieces(encoder_folder: Path, words: Iterable[str], spelling: Spelling) -
     """
     description = read_tokenizer(encoder_folder)
     numbers = piece_numbers(description)
-    # Of letters that the tokenizer does not know, there is nothing to copy.
+    # Unknown letters have no embedding to copy.
     special = {token["content"] for token in description["added_tokens"]}
     tokenizer = Tokenizer.from_file(str(encoder_folder / TOKENIZER_FILE))
     readings = dict[str, Counter[str]]()
@@ -306,24 +295,6 @@ def _word_pieces(tokenizer: Tokenizer, word: str, spelling: Spelling) -> Iterato
             yield piece, known
 
 
-class Respelling(StrictModel):
-    """What was learnt about a language's letters, and whether it helps."""
-
-    letters: tuple[LetterGain, ...] = Field((), description="letters with their replacements")
-    pieces: dict[str, str] = Field({}, description="new pieces, each with the known piece whose embedding it has")
-    names: int = Field(0, description="pairs of names that the letters were learnt from")
-    held_out: int = Field(0, description="pairs of other names and of first sentences that it was judged on")
-    loss_before: float | None = Field(None, description="mean loss of these pairs without respelling, in nats")
-    loss_after: float | None = Field(None, description="mean loss of these pairs with it")
-    standard_errors: float | None = Field(None, description="the decrease of the loss in standard errors")
-    reason: str = Field("", description="why no letter is replaced; empty if some are")
-
-    @property
-    def helps(self) -> bool:
-        """Whether there is anything to add to the vocabulary."""
-        return bool(self.pieces)
-
-
 def learn_respelling(
     encoder_folder: Path,
     encode: Encode,
@@ -337,7 +308,7 @@ def learn_respelling(
     Args:
         encoder_folder: A saved encoder.
         encode: The function of its embeddings.
-        texts: Sentences of the language, which have the words and the shares of the letters.
+        texts: Sentences of the language, from which words and letter frequencies are taken.
         names: Names in the language with their translations, to learn from.
         held_out: Sets of further pairs, each searched among its own.
         options: Limits of the search.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ease.encoders.learnt_letters import Respelling
 from ease.evaluation.scoring import DEVELOPMENT, has_languages
 from ease.lazy import pd
 from ease.reporting.markdown_tables import format_table
@@ -69,7 +70,7 @@ def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
 
 def explain_start(pairs: int, accept: bool, trained: bool = True) -> str:
     """Return the page's sentence on why the starting encoder was kept, and what to try."""
-    reason = "the learning rate is too high for this start"
+    reason = "the learning rate is too high for this encoder"
     if pairs < FEW_PAIRS:
         reason = f"the language has {pairs:,} pairs"
     linked = ""
@@ -77,29 +78,33 @@ def explain_start(pairs: int, accept: bool, trained: bool = True) -> str:
         linked = " (`latest` links to it only with `teach.accept=true`)"
     if not trained:
         return (
-            f"**The model is the start, unchanged{linked}**: it knows most languages already, and no letter of this "
-            "one is better read as another. Try another `teach.encoder`; `teach.train=true` trains it nevertheless."
+            f"**The model is the starting encoder, unchanged{linked}**: it knows most languages already, and no letter "
+            "of this one is better read as another. Try another `teach.encoder`; `teach.train=true` trains it "
+            "nevertheless."
         )
     return (
-        f"**No evaluation was above the start, so the model is the start, unchanged{linked}**, probably because "
-        f"{reason}: try more pairs (a larger dump, lower `teach.vocabulary.min_link_count`), another `teach.encoder`, "
-        "a lower `teach.ease_plus.training.learning_rate`, or other `teach.companions`."
+        f"**No evaluation was above the starting encoder, so the model is that encoder, unchanged{linked}**, probably "
+        f"because {reason}: try more pairs (a larger dump, lower `teach.vocabulary.min_link_count`), another "
+        "`teach.encoder`, a lower `teach.ease_plus.training.learning_rate`, or other `teach.companions`."
     )
 
 
-def describe_letters(respelling: Mapping[str, Any]) -> str:
-    """Return the page's line on the letters that the start reads as others, and the evidence."""
-    if not respelling["pieces"]:
-        return f"none is read as another: {respelling['reason']}"
+def describe_letters(respelling: Respelling, kept: float | None) -> str:
+    """Return the page's line on the letters that the encoder reads as others, and the evidence.
+
+    `kept`: Share of its scores in other languages that the respelt encoder keeps, in percent.
+    """
+    if not respelling.helps:
+        return f"none is read as another: {respelling.reason}"
     letters = ", ".join(
-        f"{gain['letter']} → {gain['replacement'] or '(nothing)'} ({gain['standard_errors']:.1f} standard errors)"
-        for gain in respelling["letters"]
+        f"{gain.letter} → {gain.replacement or '(nothing)'} ({gain.standard_errors:.1f} standard errors)"
+        for gain in respelling.letters
     )
     return (
-        f"{letters}; {len(respelling['pieces']):,} pieces were added to the vocabulary. On {respelling['held_out']} "
-        f"held-out pairs of names and first sentences, the loss falls from {respelling['loss_before']:.2f} to "
-        f"{respelling['loss_after']:.2f} nats ({respelling['standard_errors']:.1f} standard errors), and "
-        f"{respelling['kept']:.1f}% of what the start knows of other languages is kept"
+        f"{letters}; {len(respelling.pieces):,} pieces were added to the vocabulary. On {respelling.held_out} "
+        f"held-out pairs of names and first sentences, the loss falls from {respelling.loss_before:.2f} to "
+        f"{respelling.loss_after:.2f} nats ({respelling.standard_errors:.1f} standard errors), and {kept:.1f}% of what "
+        "the starting encoder knows of other languages is kept"
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks before `teach`: languages and their dumps, the encoder to teach, tasks and the training."""
+"""Checks before `teach`: languages and their dumps, the encoder to teach, tasks and the training run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ease.pipelines.checks import PlannedRun
 from ease.pipelines.entity_embeddings.checks import check_start_encoder
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
+from ease.pipelines.teach.knowledge import COUNTRY_NAMES
 from ease.pipelines.teach.nodes import (
-    COUNTRY_NAMES,
     build_start,
     learn_letters,
     locate_taught_dumps,
@@ -71,10 +71,10 @@ def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions
 
 
 def check_kept_tasks(_: Node, run: PlannedRun) -> None:
-    """Refuse tasks without the names of countries, by which a run tells what the start knows."""
+    """Refuse tasks without the names of countries, by which a run tells what the starting encoder knows."""
     if COUNTRY_NAMES not in (split_words(run.parameter("teach.kept_tasks")) or ()):
         raise EaseError(
-            f"`teach.kept_tasks` lacks {COUNTRY_NAMES}, which says which languages the start knows: add it."
+            f"`teach.kept_tasks` lacks {COUNTRY_NAMES}, which says which languages the starting encoder knows: add it."
         )
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ease.encoders.defaults import DURATION, EncoderDefaults
+from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.model_card import model_card
 from ease.encoders.options import RANDOM, RespellingOptions
-from ease.entities.translations import FIRST_SENTENCE, NAME, find_translations
+from ease.entities.translations import FIRST_SENTENCE, NAME
 from ease.errors import EaseError
-from ease.evaluation.scores import AVERAGE, average_main_scores
-from ease.evaluation.scoring import DEVELOPMENT, score_tasks, select_parameters
-from ease.evaluation.sets import located_parameters, read_located, scorable
-from ease.evaluation.tasks import TaskParameters, build_tasks
+from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import ibis, pd
 from ease.options import Rows, split_words
@@ -28,8 +25,19 @@ from ease.pipelines.entity_embeddings.nodes import make_start_encoder
 from ease.pipelines.options import AUDIT, SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.teach.fitting import fit_recipe
+from ease.pipelines.teach.knowledge import (
+    COUNTRY_NAMES,
+    TaughtLetters,
+    is_multilingual,
+    known_subsets,
+    retention_tasks,
+    score_retention,
+)
+from ease.pipelines.teach.page import describe_known, describe_languages, describe_start, describe_training
 from ease.pipelines.teach.prompts import choose_prompt
 from ease.pipelines.teach.setting import AUTO, check_taught_languages
+from ease.pipelines.teach.translations import find_name_pairs, pivot_language, text_pairs
 from ease.pipelines.tracking import (
     TrackingOptions,
     flatten_options,
@@ -59,34 +67,15 @@ from ease.reporting.teaching import (
     render_teaching,
     summarize_kinds,
 )
-from ease.similarity.encode import Encode
-from ease.texts.locale_names import NAMED_LANGUAGES, NAMES_PIVOT, write_country_names
-from ease.training.options import START_ENCODER
+from ease.texts.locale_names import NAMED_LANGUAGES, write_country_names
 from ease.wikimedia.languages import Language
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
-BATCHES = 20
-"""Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
-STEPS = 400
-"""Minimum number of steps, for which few pairs are passed over several times"""
-EPOCHS = 10
-"""Maximum number of these times"""
-EVALUATIONS = 8
-"""Evaluations of a training that choose the checkpoint"""
-COUNTRY_NAMES = "country_names"
-"""The task on the names of countries, which tells the languages that an encoder knows"""
-KNOWN_SCORE = 50.0
-"""Score from which an encoder knows a language: all-MiniLM-L6-v2 has 1 to 64, multilingual-e5-small 54 to 97"""
 HELD_OUT_ITEMS = 5
-"""The names of one item in so many judge what is learnt from the others."""
-PAIR_CHARACTERS = 300
-"""Characters of a first sentence, more than the shortest encoder reads"""
+"""One item in this many is held out to test what the others teach."""
 RESPELLING = "respelling"
-"""Name, in place of a method's, of a start whose vocabulary alone is changed"""
+"""Stands in for the method's name where only the vocabulary changes"""
 
 
 def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str, companions: Any) -> dict[str, Any]:
@@ -141,8 +130,8 @@ def choose_taught_encoder(
     """Return the encoder to start from; of `auto`, the candidate that knows the language best before any training.
 
     Returns:
-        The `encoder`, and of each candidate the share of names and of first sentences, in percent, whose translation it
-        finds (`scores`), or why it cannot be scored (`fault`).
+        The `encoder`, and for each candidate the percentage of names and first sentences whose translation it finds
+        (`scores`), or why it cannot be scored (`fault`).
     """
     if encoder != AUTO:
         return {"encoder": setting.encoder.name, "scores": []}
@@ -150,12 +139,12 @@ def choose_taught_encoder(
     from ease.encoders.encoding import encode_with
     from ease.encoders.respelling import NamePairs
 
-    translations = _find_translations(sentences, sitelinks, setting, language)
-    kinds = {str(kind): _text_pairs(rows) for kind, rows in translations.groupby("kind") if len(rows) > 1}
+    translations = find_name_pairs(sentences, sitelinks, setting, language)
+    kinds = {str(kind): text_pairs(rows) for kind, rows in translations.groupby("kind") if len(rows) > 1}
     if not kinds:
         raise EaseError(
-            f"`teach.encoder=auto` compares encoders on articles of {language} and {_pivot(setting)} about the same "
-            "items, and there are none: name an encoder."
+            f"`teach.encoder=auto` compares encoders on articles of {language} and {pivot_language(setting)} about the "
+            "same items, and there are none: name an encoder."
         )
     scores = Rows()
     for candidate in split_words(candidates):
@@ -172,26 +161,15 @@ def choose_taught_encoder(
         raise EaseError("None of `teach.candidates` can be loaded: name an encoder in `teach.encoder`.")
     best = max(loaded, key=lambda row: row["mean"])
     table = format_table(pd.DataFrame(loaded))
-    logger.info("The start is %s. Translations that each candidate finds, in percent:\n%s", best["encoder"], table)
+    logger.info(
+        "The starting encoder is %s. Translations that each candidate finds, in percent:\n%s", best["encoder"], table
+    )
     return {"encoder": best["encoder"], "scores": scores}
 
 
 def _starting_from(setting: Setting, start: dict[str, Any]) -> Setting:
     """Return the setting with the encoder that `choose_taught_encoder` has chosen."""
     return setting.model_copy(update={"encoder": setting.encoder.model_copy(update={"name": start["encoder"]})})
-
-
-def _pivot(setting: Setting) -> str:
-    """Return the companion whose names the language's are compared with."""
-    if NAMES_PIVOT in setting.languages:
-        return NAMES_PIVOT
-    return setting.languages[1]
-
-
-def _find_translations(sentences: ibis.Table, sitelinks: ibis.Table, setting: Setting, language: str) -> pd.DataFrame:
-    """Return what articles of the language and a companion say of the same items, always in the same order."""
-    translations = find_translations(sentences, sitelinks, language, _pivot(setting))
-    return translations.order_by("kind", "entity", "text").to_pandas()
 
 
 def build_start(
@@ -270,71 +248,43 @@ def learn_letters(
     kept_tasks: Sequence[str],
     work: str,
 ) -> dict[str, Any]:
-    """Measure which languages the start knows, and learn which letters of the new one it should read as others.
+    """Measure which languages an encoder knows, and learn which letters of the new one it should read as others.
 
     Returns:
-        A `Respelling`, with what the start knows of each large language (`country_names`), and the share of it, in
-        percent, that the respelt start keeps (`kept`).
+        The fields of `TaughtLetters`.
     """
     from ease.encoders.encoder import load_encoder
     from ease.encoders.encoding import encode_with
-    from ease.encoders.respelling import Respelling, learn_respelling
+    from ease.encoders.respelling import learn_respelling
 
     if start["encoder"].startswith(RANDOM):
-        respelling = Respelling(reason="its tokenizer is trained on the language itself")
-        return {**respelling.model_dump(mode="json"), "country_names": {}, "kept": None}
+        return TaughtLetters(reason="its tokenizer is trained on the language itself").model_dump(mode="json")
     encode = encode_with(load_encoder(str(untrained)))
-    retention = _retention_tasks(kept_tasks, tasks, evaluation_data)
-    before, country_names = _score_retention(encode, retention)
-    translations = _find_translations(sentences, sitelinks, setting, language)
+    retention = retention_tasks(kept_tasks, tasks, evaluation_data)
+    before, country_names = score_retention(encode, retention)
+    translations = find_name_pairs(sentences, sitelinks, setting, language)
     names = translations[translations["kind"] == NAME]
-    # Names of every fifth item are kept for the judgement, with the first sentences.
+    # Names of every fifth item are held out, with the first sentences.
     is_held_out = names["entity"] % HELD_OUT_ITEMS == 0
     first_sentences = translations[translations["kind"] == FIRST_SENTENCE]
-    held_out = [_text_pairs(rows) for rows in (names[is_held_out], first_sentences)]
+    held_out = [text_pairs(rows) for rows in (names[is_held_out], first_sentences)]
     of_language = sentences.filter(sentences.language == language)
     texts = list(drawn_sentences(of_language, setting))
     shuffled = names[~is_held_out].sample(frac=1, random_state=setting.encoder.seed)
-    respelling = learn_respelling(untrained, encode, texts, _text_pairs(shuffled), held_out, options)
-    kept = None
-    if respelling.helps:
+    respelling = learn_respelling(untrained, encode, texts, text_pairs(shuffled), held_out, options)
+    letters = TaughtLetters(**respelling.model_dump(), country_names=country_names)
+    if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelling") / "encoder"
-        respell_start(untrained, respelling.pieces, folder)
-        after, _ = _score_retention(encode_with(load_encoder(str(folder))), retention)
+        respell_start(untrained, letters.pieces, folder)
+        after, _ = score_retention(encode_with(load_encoder(str(folder))), retention)
         shutil.rmtree(folder)
         kept = 100 * after / max(before, 1e-9)
+        letters = letters.model_copy(update={"kept": kept})
         if kept < min_kept:
-            reason = f"only {kept:.1f}% of what the start knows of other languages would be kept"
-            respelling = respelling.model_copy(update={"pieces": {}, "reason": reason})
-    result = {**respelling.model_dump(mode="json"), "country_names": country_names, "kept": kept}
-    logger.info("Letters of %s that the start reads as others: %s", language, describe_letters(result))
-    return result
-
-
-def _retention_tasks(
-    references: Sequence[str], tasks: TaskParameters, evaluation_data: dict[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """Return the parameters of the tasks of what an encoder knows, as far as their sets are there."""
-    located = read_located(evaluation_data)
-    present = [reference for reference in split_words(references) if scorable([reference], located)]
-    return select_parameters(present, located_parameters(tasks, located))
-
-
-def _score_retention(encode: Encode, tasks: dict[str, dict[str, Any]]) -> tuple[float, dict[str, float]]:
-    """Return the mean of the tasks' scores, and the score of finding countries in each language, in points."""
-    scores = score_tasks(encode, build_tasks(tasks).values())
-    country_names = {
-        score.subset: score.value
-        for score in scores
-        if score.task == COUNTRY_NAMES and score.main and not score.subset.startswith(AVERAGE)
-    }
-    return average_main_scores(scores), country_names
-
-
-def _text_pairs(translations: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return texts with their translations, cut to what distinguishes them."""
-    texts = translations["text"].str.slice(0, PAIR_CHARACTERS)
-    return list(zip(texts, translations["translation"].str.slice(0, PAIR_CHARACTERS), strict=True))
+            reason = f"only {kept:.1f}% of what the starting encoder knows of other languages would be kept"
+            letters = letters.model_copy(update={"pieces": {}, "reason": reason})
+    logger.info("Letters of %s that the encoder reads as others: %s", language, describe_letters(letters, letters.kept))
+    return letters.model_dump(mode="json")
 
 
 def respell_start(untrained: Path, pieces: dict[str, str], folder: Path) -> Path:
@@ -345,19 +295,6 @@ def respell_start(untrained: Path, pieces: dict[str, str], folder: Path) -> Path
         shutil.copytree(untrained, partial, dirs_exist_ok=True)
         add_pieces(partial, pieces)
     return folder
-
-
-def is_multilingual(country_names: dict[str, float]) -> bool:
-    """Return whether an encoder knows most languages, by its scores on each: then a small Wikipedia teaches it nothing.
-
-    Without scores, as of random weights, it knows none.
-    """
-    return 2 * len(known_subsets(country_names)) > len(country_names)
-
-
-def known_subsets(country_names: dict[str, float]) -> list[str]:
-    """Return the subsets of the languages that an encoder knows."""
-    return [subset for subset, score in country_names.items() if score >= KNOWN_SCORE]
 
 
 def teach_encoder(
@@ -380,121 +317,92 @@ def teach_encoder(
     vocabulary: ibis.Table,
     entity_embeddings: Path,
 ) -> tuple[Path, Rows]:
-    """Read the language's letters as those that the start knows, and train it as `train_encoder` does.
+    """Let the encoder read the language's letters as those that it knows, and train it as `train_encoder` does.
 
     A start that knows most languages is not trained unless `train` says so: pairs of a sentence and its entities teach
     it topics, at the price of what it knows (docs/experiments.md). Batch and length fit the number of pairs.
 
     Args:
-        accept: Whether `latest` links to the model even if it is the start.
-        train: Whether to train; None: if the start knows few languages.
-        min_kept: The least that a checkpoint keeps of the start's scores on `kept_tasks`, in percent.
-        kept_tasks: Tasks of what the start knows.
+        accept: Whether `latest` links to the model even if it is the starting encoder, unchanged.
+        train: Whether to train; None: if the starting encoder knows few languages.
+        min_kept: Minimum share that a checkpoint keeps of the starting encoder's scores on `kept_tasks`, in percent.
+        kept_tasks: Tasks that measure what the starting encoder knows.
     """
     setting = _starting_from(setting, start)
-    if respelling["pieces"]:
+    letters = TaughtLetters.model_validate(respelling)
+    if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelt") / "encoder"
-        untrained = respell_start(untrained, respelling["pieces"], folder)
-    country_names = respelling["country_names"]
+        untrained = respell_start(untrained, letters.pieces, folder)
+    known_languages = known_subsets(letters.country_names)
     if train is None:
-        train = not is_multilingual(country_names)
+        train = not is_multilingual(letters.country_names)
     if not train:
         logger.info(
-            "The start knows %d of %d large languages, so it is not trained (`teach.train`)",
-            len(known_subsets(country_names)),
-            len(country_names),
+            "The starting encoder knows %d of %d large languages, so it is not trained (`teach.train`)",
+            len(known_languages),
+            len(letters.country_names),
         )
-        encoder = _save_untrained(untrained, respelling, setting, dumps, work)
-        history = Rows()
-    else:
-        pairs = int(require_pairs(training_pairs, setting).count().execute())
-        recipe = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-        retention: dict[str, dict[str, Any]] = {}
-        if not start["encoder"].startswith(RANDOM):
-            # A checkpoint that damages what the start knows is not the best one.
-            tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(untrained)}}
-        if known := known_subsets(country_names):
+        encoder = _save_untrained(untrained, letters, setting, dumps, work)
+        if not accept and not letters.helps:
+            withhold(encoder)
+        return encoder, Rows()
+    pairs = int(require_pairs(training_pairs, setting).count().execute())
+    recipe = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
+    if not start["encoder"].startswith(RANDOM):
+        # A checkpoint that damages what the starting encoder knows is not the best one.
+        tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(untrained)}}
+    retention: dict[str, dict[str, Any]] = {}
+    if known_languages:
+        if recipe.training.get("min_kept") is None:
             recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
-            retention = _retention_tasks(kept_tasks, tasks, evaluation_data)
-            retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known}
-        encoder, history = train_encoder(
-            recipe,
-            setting,
-            encoders,
-            tracking,
-            work,
-            tasks,
-            evaluation_data,
-            dumps,
-            untrained,
-            training_pairs,
-            vocabulary,
-            entity_embeddings,
-            retention=retention,
-        )
-    if not accept and not respelling["pieces"] and keeps_start(history):
+        retention = retention_tasks(kept_tasks, tasks, evaluation_data)
+        retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known_languages}
+    encoder, history = train_encoder(
+        recipe,
+        setting,
+        encoders,
+        tracking,
+        work,
+        tasks,
+        evaluation_data,
+        dumps,
+        untrained,
+        training_pairs,
+        vocabulary,
+        entity_embeddings,
+        retention=retention,
+    )
+    if not accept and not letters.helps and keeps_start(history):
         withhold(encoder)
     return encoder, history
 
 
-def _save_untrained(
-    start: Path, respelling: dict[str, Any], setting: Setting, dumps: dict[str, Any], work: str
-) -> Path:
-    """Save a start that is not trained with its card, in an MLflow run."""
+def _save_untrained(start: Path, letters: TaughtLetters, setting: Setting, dumps: dict[str, Any], work: str) -> Path:
+    """Save an encoder that is not trained with its card, in an MLflow run."""
     from ease.encoders.encoder import load_encoder, save_encoder
 
     encoder = load_encoder(str(start))
-    letters = {gain["letter"]: gain["replacement"] for gain in respelling["letters"]}
+    spelling = {gain.letter: gain.replacement for gain in letters.letters}
+    judgement = letters.model_dump(include={"held_out", "loss_before", "loss_after", "standard_errors", "kept"})
     name = f"{setting.name}.{RESPELLING}"
-    parameters = {**flatten_options(setting, "setting"), "method": RESPELLING, "letters": str(letters)}
-    judged = {key: respelling[key] for key in ("held_out", "loss_before", "loss_after", "standard_errors", "kept")}
+    parameters = {**flatten_options(setting, "setting"), "method": RESPELLING, "letters": str(spelling)}
     with training_run(name, parameters) as run_id:
-        values = {key: float(value) for key, value in judged.items() if value is not None}
-        log_values(run_id, [(0, {**values, "pieces": float(len(respelling["pieces"]))})])
+        values = {key: float(value) for key, value in judgement.items() if value is not None}
+        log_values(run_id, [(0, {**values, "pieces": float(len(letters.pieces))})])
     card = model_card(
         describe_data(RESPELLING, None, dumps, setting),
         method=RESPELLING,
         summary=(
-            f"The starting encoder, with {len(respelling['pieces'])} pieces in its vocabulary that are spelt with the "
+            f"The starting encoder, with {len(letters.pieces)} pieces in its vocabulary that are spelt with the "
             "language's letters and have the embeddings of the pieces that they stand for; no weight was trained."
         ),
-        parameters={"letters": letters, **judged},
+        parameters={"letters": spelling, **judgement},
     )
     folder = scratch_for_run(work, name) / "encoder"
     with atomic_folder(folder) as partial:
         save_encoder(encoder, partial, card)
         write_origin(partial, run_id, setting.encoder)
     return folder
-
-
-def _fit_recipe(
-    recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaults, companions: Sequence[str]
-) -> Recipe:
-    """Choose the parameters that the recipe leaves null by the number of pairs, and log them."""
-    training = dict(recipe.training)
-    default = recipe.complete(encoder, defaults).training
-    fitted: dict[str, Any] = {}
-    batch_size = default.batch_size
-    if training.get("batch_size") is None:
-        batch_size = max(2, min(batch_size, pairs // BATCHES))
-        fitted["batch_size"] = batch_size
-    epochs = default.epochs
-    if all(training.get(name) is None for name in DURATION) and default.max_steps is None:
-        epochs = max(epochs, min(EPOCHS, math.ceil(STEPS * batch_size / pairs)))
-        fitted["epochs"] = epochs
-    if training.get("evaluate_every") is None:
-        steps = default.max_steps or epochs * pairs // batch_size
-        fitted["evaluate_every"] = max(1, min(default.evaluate_every, steps // EVALUATIONS))
-    logger.info("Chosen by %d pairs: %s", pairs, fitted)
-    teacher = training.get("teacher")
-    if encoder.startswith(RANDOM) and teacher:
-        fitted["teacher"] = None
-        logger.info("No teacher: the start has random weights, so that no language could be lost")
-    elif isinstance(teacher, dict) and teacher.get("encoder") == START_ENCODER and teacher.get("languages") is None:
-        # The start would hold back the language that it does not know.
-        fitted["teacher"] = {**teacher, "languages": list(companions)}
-        logger.info("The start is the teacher of the sentences of %s", ", ".join(companions))
-    return recipe.model_copy(update={"training": training | fitted})
 
 
 def report_teaching(
@@ -517,10 +425,11 @@ def report_teaching(
     Returns:
         The page, in Markdown; the scores of each subset before and after.
     """
+    letters = TaughtLetters.model_validate(respelling)
     scores = compare_before_after(before, after, language)
     pairs = training_pairs.group_by("language").agg(pairs=training_pairs.count()).to_pandas()
     verdict = ""
-    if keeps_start(history) and not respelling["pieces"]:
+    if keeps_start(history) and not letters.helps:
         verdict = explain_start(
             int(pairs.set_index("language")["pairs"].get(language, 0)), accept, trained=bool(history)
         )
@@ -535,45 +444,16 @@ def report_teaching(
     if dumps["wikidata"]:
         types = "by the items' types"
     facts = {
-        "Start": _describe_start(start),
+        "Start": describe_start(start),
         "Companions": ", ".join(code for code in setting.languages if code != language),
         "Dumps": f"{dumps['source']}, dated {', '.join(dates)}",
         "Entities": f"{entity_vocabulary.count().execute():,}",
-        "Languages that the start knows": _describe_known(respelling["country_names"]),
-        "Letters": describe_letters(respelling),
-        "Trained": _describe_training(history, setting),
+        "Languages that the starting encoder knows": describe_known(letters.country_names),
+        "Letters": describe_letters(letters, letters.kept),
+        "Trained": describe_training(history, setting),
         "Hard negatives": types,
     }
-    languages = _describe_languages(ingest_summary, pairs)
+    languages = describe_languages(ingest_summary, pairs)
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
     write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores
-
-
-def _describe_start(start: dict[str, Any]) -> str:
-    scores = [f"{row['encoder']} {row['mean']:.1f}" for row in start["scores"] if "mean" in row]
-    if not scores:
-        return str(start["encoder"])
-    return f"{start['encoder']}, which finds most translations of names and first sentences ({', '.join(scores)})"
-
-
-def _describe_known(country_names: dict[str, float]) -> str:
-    if not country_names:
-        return "none: its weights were random"
-    scores = ", ".join(f"{subset} {score:.0f}" for subset, score in country_names.items())
-    return f"{len(known_subsets(country_names))} of {len(country_names)}, by the names of countries ({scores})"
-
-
-def _describe_training(history: Rows, setting: Setting) -> str:
-    if not history:
-        return "no: it knows most languages, and training would cost more than a small Wikipedia gives (`teach.train`)"
-    return f"yes; the checkpoint was chosen by {', '.join(setting.dev_tasks)}"
-
-
-def _describe_languages(ingest_summary: dict[str, Any], pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the pages, sentences, links and training pairs of each language."""
-    ingested = pd.DataFrame(ingest_summary["languages"])
-    ingested = ingested[["language", "kept", "sentences", "links", "links_resolved"]]
-    languages = ingested.merge(pairs, on="language", how="left").fillna({"pairs": 0}).astype({"pairs": int})
-    resolved = languages["links_resolved"] / languages["links"].clip(lower=1)
-    return languages.rename(columns={"kept": "pages"}).assign(resolved_percent=100 * resolved)

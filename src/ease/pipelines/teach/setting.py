@@ -13,7 +13,7 @@ from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages, nearest_companions
 
 AUTO = "auto"
-"""Name of the start in `teach.encoder`, in place of the best of `teach.candidates`"""
+"""Value of `teach.encoder` that selects the best of `teach.candidates`"""
 
 
 def complete_taught_setting(parameters: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
 
 
 def check_taught_languages(language: str, companions: Any, acquire: AcquireOptions) -> None:
-    """Refuse a language without a Wikipedia, and companions that are none."""
+    """Refuse a language without a Wikipedia, and invalid companions."""
     companion_codes = split_words(companions)
     if companion_codes is None:
         companion_codes = []

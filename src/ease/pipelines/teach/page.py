@@ -1,0 +1,42 @@
+"""Facts on the page about an encoder that was taught a language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ease.lazy import pd
+from ease.options import Rows
+from ease.pipelines.setting import Setting
+from ease.pipelines.teach.knowledge import known_subsets
+
+
+def describe_start(start: dict[str, Any]) -> str:
+    """Name the starting encoder; one that `auto` chose also with the scores of all candidates."""
+    scores = [f"{row['encoder']} {row['mean']:.1f}" for row in start["scores"] if "mean" in row]
+    if not scores:
+        return str(start["encoder"])
+    return f"{start['encoder']}, which finds most translations of names and first sentences ({', '.join(scores)})"
+
+
+def describe_known(country_names: dict[str, float]) -> str:
+    """List the large languages with the score on their names of countries."""
+    if not country_names:
+        return "none: its weights were random"
+    scores = ", ".join(f"{subset} {score:.0f}" for subset, score in country_names.items())
+    return f"{len(known_subsets(country_names))} of {len(country_names)}, by the names of countries ({scores})"
+
+
+def describe_training(history: Rows, setting: Setting) -> str:
+    """Say whether the encoder was trained, and what chose the checkpoint."""
+    if not history:
+        return "no: it knows most languages, and training would cost more than a small Wikipedia gives (`teach.train`)"
+    return f"yes; the checkpoint was chosen by {', '.join(setting.dev_tasks)}"
+
+
+def describe_languages(ingest_summary: dict[str, Any], pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pages, sentences, links and training pairs of each language."""
+    ingested = pd.DataFrame(ingest_summary["languages"])
+    ingested = ingested[["language", "kept", "sentences", "links", "links_resolved"]]
+    languages = ingested.merge(pairs, on="language", how="left").fillna({"pairs": 0}).astype({"pairs": int})
+    resolved = languages["links_resolved"] / languages["links"].clip(lower=1)
+    return languages.rename(columns={"kept": "pages"}).assign(resolved_percent=100 * resolved)

@@ -1,0 +1,30 @@
+"""Names and first sentences of articles about the same items, in the language and a companion."""
+
+from __future__ import annotations
+
+from ease.entities.translations import find_translations
+from ease.lazy import ibis, pd
+from ease.pipelines.setting import Setting
+from ease.texts.locale_names import NAMES_PIVOT
+
+PAIR_CHARACTERS = 300
+"""Characters of a first sentence, more than the shortest encoder reads"""
+
+
+def pivot_language(setting: Setting) -> str:
+    """Return the companion whose names the language's are compared with."""
+    if NAMES_PIVOT in setting.languages:
+        return NAMES_PIVOT
+    return setting.languages[1]
+
+
+def find_name_pairs(sentences: ibis.Table, sitelinks: ibis.Table, setting: Setting, language: str) -> pd.DataFrame:
+    """Return what articles of the language and a companion say of the same items, always in the same order."""
+    translations = find_translations(sentences, sitelinks, language, pivot_language(setting))
+    return translations.order_by("kind", "entity", "text").to_pandas()
+
+
+def text_pairs(translations: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return texts with their translations, cut to what distinguishes them."""
+    texts = translations["text"].str.slice(0, PAIR_CHARACTERS)
+    return list(zip(texts, translations["translation"].str.slice(0, PAIR_CHARACTERS), strict=True))
