@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +46,7 @@ HUBS = "hubs"
 NEIGHBOURS = 10
 """Neighbours of the k-occurrence and of CSLS, as in both papers"""
 HUB_DEVIATIONS = 2
-"""Standard deviations above the mean k-occurrence from which on a text is a hub"""
+"""Standard deviations above the mean k-occurrence above which a text is a hub"""
 
 
 class AuditSide(NamedTuple):
@@ -94,17 +94,18 @@ class AuditTaskOptions(SubsetOptions):
     """Parameters of the audit as a task."""
 
     start: str | None = Field(
-        None, description="start encoder, a folder or hub name, whose neighbours the main score should keep; null: none"
+        None,
+        description="starting encoder, a folder or hub name, whose neighbours the main score should keep; null: none",
     )
 
 
 class Audit(Task):
-    """Mean reciprocal rank of the right title, times the root of the share of the start's neighbours that is kept.
+    """Mean reciprocal rank, times the square root of the proportion of the starting encoder's neighbours kept.
 
-    Titles are translations; sentences about one item are not, and any training on a wiki raises their scores. A
-    training that changes what sentences mean raises even the titles' scores, but no longer has the start's neighbours
-    of the pivot's sentences. The root weighs both as they agree best with Tatoeba (docs/experiments.md). Without
-    `start`, all neighbours count as kept.
+    The rank is that of the right title. Titles are translations; sentences about one item are not, and any training on
+    a wiki raises their scores. Training that changes what sentences mean raises even the titles' scores, but loses the
+    neighbours that the starting encoder finds for the pivot's sentences. With the square root, the score agrees best
+    with Tatoeba (docs/experiments.md). Without `start`, all neighbours count as kept.
 
     Beside the main score, both of its factors, those of common nouns and of sentences alone, what needs no training
     (each language centred, CSLS), the share of hubs among the candidates, and the retrieval accuracy of sentences among
@@ -183,14 +184,14 @@ class Audit(Task):
         left = normalize_rows(encode(pool.left.texts))
         right = normalize_rows(encode(pool.right.texts))
         ranks = _reciprocal_ranks(left, right, len(pool.left.entities))
-        kept = 1.0
+        neighbours_kept = 1.0
         if self.options.start is not None:
-            kept = self._kept(encode, data.pivot_texts)
+            neighbours_kept = self._neighbours_kept(encode, data.pivot_texts)
         note = ""
         if data.titles is None:
             note = "sentences: there are no titles"
-        yield self._mean(subset, AUDIT_SCORE, np.sqrt(kept) * ranks, note)
-        yield self.result(subset, KEPT_NEIGHBOURS, 100 * kept)
+        yield self._mean(subset, AUDIT_SCORE, np.sqrt(neighbours_kept) * ranks, note)
+        yield self.result(subset, KEPT_NEIGHBOURS, 100 * neighbours_kept)
         yield self._mean(subset, RECIPROCAL_RANK, ranks)
         yield self._mean(subset, FREE_RECIPROCAL_RANK, _free_reciprocal_ranks(left, right, len(ranks)))
         yield self.result(subset, HUBS, 100 * _hub_share(left, right))
@@ -199,13 +200,12 @@ class Audit(Task):
         if data.sentences is not None:
             yield from self._score_sentences(encode, subset, data.sentences)
 
-    def _kept(self, encode: Encode, texts: list[str]) -> float:
-        """Return the mean share of each text's nearest neighbours that are also its neighbours by the start encoder."""
+    def _neighbours_kept(self, encode: Encode, texts: list[str]) -> float:
+        """Return the mean share of each text's nearest neighbours that it also has by the starting encoder."""
         before = _start_neighbours(str(self.options.start), self.name, tuple(texts))
         after = _neighbours(encode(texts))
-        return (
-            float(np.mean([len(np.intersect1d(*rows)) for rows in zip(before, after, strict=True)])) / before.shape[1]
-        )
+        common = [len(np.intersect1d(*rows)) for rows in zip(before, after, strict=True)]
+        return float(np.mean(common)) / before.shape[1]
 
     def _mean(self, subset: str, metric: str, values: Floats, note: str = "") -> Score:
         items = mean_items(values)
@@ -222,23 +222,24 @@ class Audit(Task):
         for metric in forward:
             # Both directions of a pair are one item, since they depend on the same two sentences.
             hits = np.sum([forward[metric].hits, backward[metric].hits], axis=0)
-            queries = np.sum([forward[metric].asked, backward[metric].asked], axis=0)
-            if (rows := np.flatnonzero(queries)).size:
+            queries = np.sum([forward[metric].has_candidates, backward[metric].has_candidates], axis=0)
+            rows = np.flatnonzero(queries)
+            if rows.size:
                 items = mean_items(hits[rows], queries[rows])
                 yield self.result(subset, metric, items.value(), items=items)
 
 
 def _neighbours(embeddings: Embeddings) -> RowNumbers:
     """Return the nearest other rows of each row: (n, k)."""
-    near = nearest_neighbours(embeddings, embeddings, min(NEIGHBOURS + 1, len(embeddings)))
-    # A row is its own nearest, unless another one is equal.
-    rows = [row[row != number][: near.rows.shape[1] - 1] for number, row in enumerate(near.rows)]
+    # A row is its own nearest neighbour, unless another one is equal.
+    with_itself = nearest_neighbours(embeddings, embeddings, min(NEIGHBOURS + 1, len(embeddings))).rows
+    rows = [row[row != number][: with_itself.shape[1] - 1] for number, row in enumerate(with_itself)]
     return np.stack(rows)
 
 
 @lru_cache(maxsize=32)
 def _start_neighbours(start: str, task: str, texts: tuple[str, ...]) -> RowNumbers:
-    """Return the neighbours by the start encoder, computed once in a training with many evaluations."""
+    """Return the neighbours by the starting encoder, computed once in a training run with many evaluations."""
     from ease.encoders.encoder import load_for_evaluation
     from ease.encoders.encoding import encode_with, place
     from ease.encoders.options import EncodingOptions, LoadingOptions
@@ -273,8 +274,8 @@ def _read_pool(path: Path, rows: pd.DataFrame) -> AuditPool:
         row_of = {text: row for row, text in enumerate(texts)}
         distractors = {}
         for grade in (SAME_PAGE, SAME_LINK, SAME_TYPE):
-            wrong = side[side.grade == grade]
-            pairs = zip(wrong.pair_id, map(row_of.__getitem__, wrong.text), strict=True)
+            rows_of_grade = side[side.grade == grade]
+            pairs = zip(rows_of_grade.pair_id, map(row_of.__getitem__, rows_of_grade.text), strict=True)
             distractors[grade] = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
         words = (answers.kind == WORD_TITLE).to_numpy(dtype=bool)
         sides.append(AuditSide(texts, answers.entity.to_numpy(dtype=np.int64), words, distractors))
@@ -283,8 +284,8 @@ def _read_pool(path: Path, rows: pd.DataFrame) -> AuditPool:
 
 def _invalid(path: Path) -> EaseError:
     return EaseError(
-        f"{path}: not one text of its own a side for each pair, or fewer than 2 pairs; make it again by "
-        "`kedro run --pipelines=audit`."
+        f"{path}: each pair needs exactly one distinct text on each side, and there must be at least 2 pairs; make "
+        "it again by `kedro run --pipelines=audit`."
     )
 
 
@@ -292,13 +293,15 @@ def _reciprocal_ranks(left: Floats, right: Floats, count: int) -> Floats:
     """Return 1 / rank of each pair's right text among all candidates, the mean of both directions: (count,)."""
 
     def ranks(queries: Floats, targets: Floats) -> NDArray[np.int64]:
-        """Return the rank of the row with the query's own number; a tie counts as nearer."""
-        own = np.einsum("nd,nd->n", queries, targets[:count])
+        """Return the rank of the target with the query's number, the right one; a tie counts as nearer."""
+        right = np.einsum("nd,nd->n", queries, targets[:count])
+        query_numbers = np.arange(count)
+        target_numbers = np.arange(len(targets))
         ahead = np.zeros(count, dtype=np.int64)
-        for here, there, cosines in similarity_blocks(queries, targets):
-            nearer = cosines.cpu().numpy() >= own[here, None] - TIE_TOLERANCE
-            nearer &= np.arange(here.start, here.start + len(nearer))[:, None] != np.arange(len(targets))[None, there]
-            ahead[here] += nearer.sum(axis=1)
+        for query_block, target_block, cosines in similarity_blocks(queries, targets):
+            is_nearer = cosines.cpu().numpy() >= right[query_block, None] - TIE_TOLERANCE
+            is_nearer &= query_numbers[query_block, None] != target_numbers[None, target_block]
+            ahead[query_block] += is_nearer.sum(axis=1)
         return ahead + 1
 
     return (1 / ranks(left[:count], right) + 1 / ranks(right[:count], left)) / 2
@@ -324,8 +327,8 @@ def _hub_share(left: Floats, right: Floats) -> float:
     """
     hubs = 0
     for queries, targets in ((left, right), (right, left)):
-        near = nearest_neighbours(queries, targets, min(NEIGHBOURS, len(targets)))
-        occurrences = np.bincount(near.rows.ravel(), minlength=len(targets))
+        neighbours = nearest_neighbours(queries, targets, min(NEIGHBOURS, len(targets)))
+        occurrences = np.bincount(neighbours.rows.ravel(), minlength=len(targets))
         hubs += int((occurrences > occurrences.mean() + HUB_DEVIATIONS * occurrences.std()).sum())
     return hubs / (len(left) + len(right))
 
@@ -334,38 +337,40 @@ class _Hits(NamedTuple):
     """Whether each pair's right sentence is nearer than all wrong candidates, and which pairs have some: (n,) each."""
 
     hits: Flags
-    asked: Flags
+    has_candidates: Flags
 
 
 def _search(queries: AuditSide, query_rows: Floats, targets: AuditSide, target_rows: Floats) -> dict[str, _Hits]:
     """Search the right sentence of each pair among the wrong candidates of each metric."""
     count = len(queries.entities)
-    units = query_rows[:count]
-
-    def nearest(targets: Embeddings, wrong: Callable[[slice, slice], Flags]) -> NDArray[np.float64]:
-        """Return the highest cosine of each query with the targets that are wrong: (n,)."""
-        best = np.full(count, -np.inf)
-        for here, there, cosines in similarity_blocks(units, targets):
-            scores = np.where(wrong(here, there), cosines.cpu().numpy(), -np.inf)
-            best[here] = np.maximum(best[here], scores.max(axis=1))
-        return best
-
-    right = np.einsum("nd,nd->n", units, target_rows[:count])
-    rows = np.arange(count)
-    numbers = np.arange(len(target_rows))
-    items = queries.entities
-    wrong = {
-        RETRIEVAL_ACCURACY: nearest(target_rows, lambda here, there: rows[here, None] != numbers[None, there]),
-        f"{OTHER_PAGES}_accuracy": nearest(
-            target_rows[:count], lambda here, there: items[here, None] != items[None, there]
-        ),
+    pair_queries = query_rows[:count]
+    right_targets = target_rows[:count]
+    # Every other target is wrong, whatever its item; or the right targets of other items are.
+    highest_wrong = {
+        RETRIEVAL_ACCURACY: _highest_cosines(pair_queries, target_rows, np.arange(count), np.arange(len(target_rows))),
+        f"{OTHER_PAGES}_accuracy": _highest_cosines(pair_queries, right_targets, queries.entities, queries.entities),
     }
-    for grade, pairs in targets.distractors.items():
-        worst = np.full(count, -np.inf)
-        cosines = np.einsum("nd,nd->n", units[pairs[:, 0]], target_rows[pairs[:, 1]])
-        np.maximum.at(worst, pairs[:, 0], cosines)
-        wrong[f"{grade}_accuracy"] = worst
-    return {
-        metric: _Hits((cosines < right - TIE_TOLERANCE) & np.isfinite(cosines), np.isfinite(cosines))
-        for metric, cosines in wrong.items()
-    }
+    for grade, distractors in targets.distractors.items():
+        pairs = distractors[:, 0]
+        cosines = np.einsum("nd,nd->n", pair_queries[pairs], target_rows[distractors[:, 1]])
+        highest = np.full(count, -np.inf)
+        np.maximum.at(highest, pairs, cosines)
+        highest_wrong[f"{grade}_accuracy"] = highest
+    right = np.einsum("nd,nd->n", pair_queries, right_targets)
+    hits = {}
+    for metric, highest in highest_wrong.items():
+        has_candidates = np.isfinite(highest)
+        hits[metric] = _Hits((highest < right - TIE_TOLERANCE) & has_candidates, has_candidates)
+    return hits
+
+
+def _highest_cosines(
+    queries: Floats, targets: Floats, query_labels: RowNumbers, target_labels: RowNumbers
+) -> NDArray[np.float64]:
+    """Return the highest cosine of each query with the targets of other labels, minus infinity without any: (n,)."""
+    highest = np.full(len(queries), -np.inf)
+    for query_block, target_block, cosines in similarity_blocks(queries, targets):
+        is_wrong = query_labels[query_block, None] != target_labels[None, target_block]
+        wrong_cosines = np.where(is_wrong, cosines.cpu().numpy(), -np.inf)
+        highest[query_block] = np.maximum(highest[query_block], wrong_cosines.max(axis=1))
+    return highest
