@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -15,6 +15,7 @@ from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import BASELINES
 from ease.evaluation.tasks import TaskParameters
+from ease.io.addresses import located
 from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.options import Dimensions, StrictModel, Words
 from ease.pipelines.setting import Setting, TaskReferences
@@ -23,12 +24,6 @@ from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.files import WikidataForm
 from ease.wikimedia.dumps.mirrors import LATEST, LayoutName, MirrorOptions
-
-if TYPE_CHECKING:
-    pass
-
-
-from ease.io.addresses import located
 from ease.wikimedia.dumps.parts import IngestOptions
 
 SAMPLE = "sample:"

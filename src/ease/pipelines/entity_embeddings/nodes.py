@@ -12,7 +12,7 @@ from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_enti
 from ease.io.files import report_write_errors
 from ease.lazy import ibis
 from ease.methods import UNTRAINED
-from ease.pipelines.located_dumps import Dumps, has_items
+from ease.pipelines.located_dumps import Dumps, usable_sitelinks
 from ease.pipelines.setting import Setting
 from ease.pipelines.training import write_encoder
 from ease.pipelines.work import scratch_for_run
@@ -51,10 +51,7 @@ def make_entity_embeddings(
     language = setting.languages[0]
     if "en" in setting.languages:
         language = "en"
-    titles = None
-    if has_items(dumps):
-        titles = sitelinks
-    names = name_entities(entity_vocabulary, titles, redirects, language).to_pyarrow()
+    names = name_entities(entity_vocabulary, usable_sitelinks(dumps, sitelinks), redirects, language).to_pyarrow()
     total = int(entity_vocabulary.count().execute())
     tokens: Any = load_encoder(str(encoder))[0]
     dimension = tokens.get_embedding_dimension()

@@ -19,7 +19,7 @@ from ease.entities.pairs import (
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, with_min_link_count
 from ease.errors import EaseError
 from ease.lazy import go, ibis, pd
-from ease.pipelines.located_dumps import Dumps, has_items
+from ease.pipelines.located_dumps import Dumps, has_types, usable_sitelinks
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
@@ -64,10 +64,7 @@ def make_pairs(
     if options.sentences == "first":
         # The entity of a page pairs with its first sentence, whether or not the sentence links to it.
         setting_sentences = sentences.filter(sentences.language.isin(list(setting.languages)))
-        titles = None
-        if has_items(dumps):
-            titles = sitelinks
-        links_of_pairs = first_sentences(setting_sentences, titles)
+        links_of_pairs = first_sentences(setting_sentences, usable_sitelinks(dumps, sitelinks))
     if options.without_audit:
         if audit_pages is None:
             raise EaseError(
@@ -77,7 +74,7 @@ def make_pairs(
         links_of_pairs = links_of_pairs.anti_join(audit_pages, ["language", "page_id"])
         logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
     mining = None
-    if negatives.without == "drop" and dumps["wikidata"]:
+    if negatives.without == "drop" and has_types(dumps):
         mining = prepare_mining(sentences, links, sitelinks, entity_types, negatives)
     filtered = filter_links(sentences, links_of_pairs, entity_vocabulary, options, mining)
     # Read by the funnel and by the pairs: a lazy expression would be computed for each.

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import read_located
@@ -20,9 +20,6 @@ from ease.pipelines.tracking import (
     add_to_card,
     origin_of,
 )
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 MAX_HEADLINE_LANGUAGES = 4

@@ -12,11 +12,9 @@ from ease.entities.negatives import (
     mine_hard_negatives,
     prepare_mining,
 )
-from ease.entities.pairs import (
-    add_further_entities,
-)
+from ease.entities.pairs import add_further_entities
 from ease.lazy import ibis
-from ease.pipelines.located_dumps import Dumps
+from ease.pipelines.located_dumps import Dumps, has_types
 from ease.reporting.markdown_tables import format_losses
 
 logger = logging.getLogger(__name__)
@@ -37,8 +35,7 @@ def add_hard_negatives(
     The pairs also get the other entities of their sentences and the subjects of their pages.
     """
     mining = None
-    # page_props tables name the items of pages, but not their types.
-    if dumps["wikidata"]:
+    if has_types(dumps):
         mining = prepare_mining(sentences, links, sitelinks, entity_types, options)
     mined = mine_hard_negatives(pairs, mining, entity_vocabulary)
     subjects = page_subjects(sentences, sitelinks)

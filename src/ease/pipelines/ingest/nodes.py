@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.parquet import read_parquet
 from ease.lazy import go, ibis, pd
-from ease.pipelines.located_dumps import Dumps, has_items
+from ease.pipelines.located_dumps import Dumps, usable_sitelinks
 from ease.pipelines.options import CachedIngestOptions
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
@@ -158,9 +158,7 @@ def make_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
-    if has_items(dumps):
-        return resolve_links(sentences, redirects, sitelinks, setting.languages)
-    return resolve_links(sentences, redirects, None, setting.languages)
+    return resolve_links(sentences, redirects, usable_sitelinks(dumps, sitelinks), setting.languages)
 
 
 def summarize_ingest(

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.encoders.defaults import EncoderDefaults
-from ease.encoders.model_card import (
-    model_card,
-)
+from ease.encoders.model_card import model_card
 from ease.encoders.options import EncodingOptions, WhiteningOptions
 from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder
