@@ -125,22 +125,40 @@ class Encoding:
 
     def _encode(self, sentences: list[str]) -> Generator[tuple[NDArray[np.int64], np.ndarray]]:
         """Yield rows with their embeddings, the longest first, so that memory errors occur early."""
+        if not sentences:
+            return
+        batch_rows = self._batch_rows(sentences)
+        batches = [[sentences[row] for row in rows] for rows in batch_rows]
+        with (
+            advise_on_full_memory("A single sentence needs more: use a larger device or a smaller encoder."),
+            _products(self.precision, self.computing.device),
+            # Closed also if the caller stops early, so that threads end.
+            closing(self._encode_batches(batches)) as embeddings,
+        ):
+            yield from zip(batch_rows, embeddings, strict=True)
+
+    @property
+    def _averages_tokens(self) -> bool:
+        """Whether `encode_static` may encode the sentences, which supports neither prompts nor other precisions."""
+        return is_static(self.encoder) and not self.prompt and self.encoder.dtype == torch.float32
+
+    def _batch_rows(self, sentences: list[str]) -> list[NDArray[np.int64]]:
+        """Return the rows of each batch; static encoders and GPUs get batches of `UNIT`, which are divided later."""
+        if not self._averages_tokens and not has_own_memory(self.computing.device):
+            return make_batches(self.computing, sentences, self.batch_size)
+        order = np.argsort([-len(sentence) for sentence in sentences], kind="stable")
+        return [order[start : start + UNIT] for start in range(0, len(order), UNIT)]
+
+    def _encode_batches(self, batches: list[list[str]]) -> Generator[np.ndarray]:
+        """Return the embeddings of each batch, in the way that is fastest on the device."""
+        if self._averages_tokens:
+            return (encode_static(self.encoder, texts) for texts in batches)
         model = self.computing
         prompt = self.prompt
         role: dict[str, Any] = {}
         if self.use.role is not None:
-            # By which a router, as of an asymmetric encoder, chooses its modules.
+            # A router (in asymmetric encoders) chooses its modules by this.
             role["task"] = ROLES[self.use.role][0]
-        static = is_static(self.encoder) and not prompt and self.encoder.dtype == torch.float32
-        on_gpu = has_own_memory(model.device)
-        if not sentences:
-            return
-        if static or on_gpu:  # these make batches of a unit themselves
-            order = np.argsort([-len(sentence) for sentence in sentences], kind="stable")
-            rows = [order[at : at + UNIT] for at in range(0, len(order), UNIT)]
-        else:
-            rows = make_batches(model, sentences, self.batch_size)
-        batches = [[sentences[row] for row in part] for part in rows]
 
         @in_smaller_batches
         def encode(texts: Sequence[str]) -> Tensor:
@@ -154,25 +172,17 @@ class Encoding:
             )
             return _single(model, embeddings)
 
-        def encode_unit(texts: list[str]) -> Tensor:
-            size = self.batch_size or GPU_SENTENCES
-            return torch.cat([encode(texts[at : at + size]) for at in range(0, len(texts), size)])
+        if not has_own_memory(model.device):
+            return encode_batches(model, encode, batches)
+        token_batches = TokenBatches(model, self.batch_size, prompt, role)
+        if token_batches.agrees(batches[0]):
+            return copied(_single(model, unit) for unit in encode_by_ids(token_batches, batches))
+        size = self.batch_size or GPU_SENTENCES
 
-        with (
-            advise_on_full_memory("A single sentence needs more: use a larger device or a smaller encoder."),
-            _products(self.precision, model.device),
-        ):
-            if static:
-                encoded = (encode_static(self.encoder, texts) for texts in batches)
-            elif not on_gpu:
-                encoded = encode_batches(model, encode, batches)
-            elif (ids := TokenBatches(model, self.batch_size, prompt, role)).agrees(batches[0]):
-                encoded = copied(_single(model, unit) for unit in encode_by_ids(ids, batches))
-            else:
-                encoded = copied(map(encode_unit, batches))
-            # Closed also if the caller stops early, so that threads end.
-            with closing(encoded):
-                yield from zip(rows, encoded, strict=True)
+        def encode_unit(texts: list[str]) -> Tensor:
+            return torch.cat([encode(texts[start : start + size]) for start in range(0, len(texts), size)])
+
+        return copied(map(encode_unit, batches))
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return the cache's keys: the role if a router reads it, the prompt, the sentence, joined by NUL."""
@@ -229,7 +239,7 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
     """
     if precision != "bf16" or is_static(model):
         return model
-    # What `deepcopy` finds in its memo, it does not copy: the weights in single precision never exist twice.
+    # `deepcopy` does not copy what is in its memo: the weights in single precision never exist twice.
     memo: dict[int, Any] = {id(model.tokenizer): model.tokenizer}
     for tensor in model.state_dict(keep_vars=True).values():
         if tensor.is_floating_point():

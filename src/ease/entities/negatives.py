@@ -104,8 +104,8 @@ def mine_hard_negatives(pairs: ir.Table, mining: MiningInputs | None, vocabulary
     types = tried.group_by("entity").agg(types=sized.collect().sort())
     appearing = mining.appearing.select("language", "page_id", "entity")
     first = _pick_first(_admissible(_first_draws(pairs, types, options.seed), members, appearing))
-    without = pairs.anti_join(first, "pair_id")
-    later = _pick_first(_admissible(_later_draws(without, types, appearing, options), members, appearing))
+    remaining = pairs.anti_join(first, "pair_id")
+    later = _pick_first(_admissible(_later_draws(remaining, types, appearing, options), members, appearing))
     negatives = first.union(later)
     if options.without == "keep":
         mined = pairs.left_join(negatives, "pair_id")
@@ -115,7 +115,7 @@ def mine_hard_negatives(pairs: ir.Table, mining: MiningInputs | None, vocabulary
 
 
 def draw_released_negatives(pairs: ir.Table, lists: ir.Table, seed: int) -> ir.Table:
-    """Add a random entity of its own list of negatives to each released pair; the rows are ordered by pair_id.
+    """Add to each released pair a random entity from its own list of negatives; the rows are ordered by pair_id.
 
     `lists` is the table `entity_types` that `ingest_released` writes: the members of each page's list.
     """
@@ -133,9 +133,9 @@ def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
     after = training_pairs.group_by("language").agg(
         with_negative=training_pairs.hard_negative.count(), kept=training_pairs.count()
     )
-    both = before.left_join(after, "language").fill_null({"with_negative": 0, "kept": 0})
-    counts = {"kept_without": both.kept - both.with_negative, "dropped": both.pairs - both.kept}
-    return both.select("language", "pairs", "with_negative", **counts).order_by("language")
+    counts = before.left_join(after, "language").fill_null({"with_negative": 0, "kept": 0})
+    differences = {"kept_without": counts.kept - counts.with_negative, "dropped": counts.pairs - counts.kept}
+    return counts.select("language", "pairs", "with_negative", **differences).order_by("language")
 
 
 def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
@@ -198,17 +198,21 @@ def _later_draws(pairs: ir.Table, types: ir.Table, appearing: ir.Table, options:
     counts = on_pages.group_by("language", "page_id").agg(on_page=on_pages.entity.nunique())
     counted = as_table(ranked.left_join(counts, ["language", "page_id"]))
     counted = counted.select(*ranked.columns, on_page=counted.on_page.fill_null(0))
-    widest = ibis.greatest(counted.on_page * _MEMBERS_PER_ENTITY, options.exhaustive_limit)
-    narrow = counted["size"] <= widest
-
-    trials = counted.mutate(narrow=narrow, trials=narrow.ifelse(counted["size"], options.draws))
+    narrow_limit = ibis.greatest(counted.on_page * _MEMBERS_PER_ENTITY, options.exhaustive_limit)
+    is_narrow = counted["size"] <= narrow_limit
+    trials = counted.mutate(is_narrow=is_narrow, trials=is_narrow.ifelse(counted["size"], options.draws))
     tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest())
+
+    # A narrow type's trials are its members, in random order; a broad type's are random members, in order.
     ticket = draw(options.seed, ibis.literal(_LATER), tried.pair_id, tried.type, tried.trial)
-    # Products instead of conditions: DuckDB computes an expression that is repeated within a condition each time.
-    narrow = tried.narrow.cast("int64")
-    broad = (~tried.narrow).cast("int64")
+    random_member = ticket % tried["size"]
+    # Factors of 0 and 1 instead of conditions: DuckDB computes an expression that is repeated within a condition each
+    # time.
+    if_narrow = tried.is_narrow.cast("int64")
+    if_broad = (~tried.is_narrow).cast("int64")
     return tried.mutate(
-        position=narrow * tried.trial + broad * (ticket % tried["size"]), turn=narrow * ticket + broad * tried.trial
+        position=if_narrow * tried.trial + if_broad * random_member,
+        turn=if_narrow * ticket + if_broad * tried.trial,
     )
 
 

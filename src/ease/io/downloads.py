@@ -330,7 +330,7 @@ def download(file: RemoteFile, client: Client) -> bool:
 
 def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
     for attempt in (1, 2):
-        client.retry(file.url, lambda: _request_rest(file, client, handle), lambda: _received(handle))
+        client.retry(file.url, lambda: _request_rest(file, client, handle), lambda: _seek_end(handle))
         handle.flush()
         fault = file.fault(file.partial)
         if not fault:
@@ -351,41 +351,44 @@ def _size_of(path: Path) -> int:
     return path.stat().st_size
 
 
-def _received(handle: BinaryIO) -> int:
+def _seek_end(handle: BinaryIO) -> int:
+    """Move to the end of the partial file, where the next bytes belong, and return its size."""
     return handle.seek(0, os.SEEK_END)
 
 
 def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
     """Request the missing bytes and append them, up to a chunk too many, which shows that the body is wrong."""
-    with client.get(file.url, _range_headers(file, _received(handle))) as response:
+    with client.get(file.url, _range_headers(file, _seek_end(handle))) as response:
         if response.status_code == 416:
             # The partial file is complete, or too long, which its size or checksum shows.
             return
-        total = _begin(file, response, handle)
-        if total is not None:
-            check_free_space(file.path.parent, total - _received(handle))
-        expected = file.size
-        if expected is None:
-            expected = total
-        most = expected
-        if most is None:
-            most = _MAX_UNANNOUNCED_BYTES
-        with tqdm(total=total, initial=_received(handle), desc=file.path.name, **_PROGRESS) as bar:
-            while _received(handle) <= most and (chunk := _read(response, _CHUNK_BYTES)):
+        stated_size = _begin(file, response, handle)
+        received = _seek_end(handle)
+        if stated_size is not None:
+            check_free_space(file.path.parent, stated_size - received)
+        expected_size = file.size
+        if expected_size is None:
+            expected_size = stated_size
+        size_limit = expected_size
+        if size_limit is None:
+            size_limit = _MAX_UNANNOUNCED_BYTES
+        with tqdm(total=stated_size, initial=received, desc=file.path.name, **_PROGRESS) as bar:
+            while received <= size_limit and (chunk := _read(response, _CHUNK_BYTES)):
                 handle.write(chunk)
                 # A kill then loses at most this chunk.
                 handle.flush()
+                received += len(chunk)
                 bar.update(len(chunk))
                 if client.stop.is_set():
                     raise Stopped
-    if expected is None and _received(handle) > most:
+    if expected_size is None and received > size_limit:
         handle.truncate(0)
         raise EaseError(
-            f"{file.url} has more than {most >> 30} GB, and its size is neither known nor stated by the server: it was "
-            "not kept. Choose another mirror, or fetch it by hand."
+            f"{file.url} has more than {size_limit >> 30} GB, and its size is neither known nor stated by the server: "
+            "it was not kept. Choose another mirror, or fetch it by hand."
         )
-    if expected is not None and _received(handle) < expected:
-        raise TransientError(f"the connection broke after {_received(handle)} of {expected} bytes")
+    if expected_size is not None and received < expected_size:
+        raise TransientError(f"the connection broke after {received} of {expected_size} bytes")
 
 
 def _range_headers(file: RemoteFile, size: int) -> dict[str, str]:
@@ -411,7 +414,7 @@ def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> i
         # `bytes FIRST-LAST/TOTAL`
         span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
         first = span.partition("-")[0]
-        if first != str(_received(handle)):
+        if first != str(_seek_end(handle)):
             handle.truncate(0)
             raise TransientError("the server cannot resume there")
         return _whole_number(total)

@@ -96,27 +96,28 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         A candidate that a guide finds more similar to a sentence than the sentence's own entity is no negative.
         """
         candidates = self._candidates(entities.positives, entities.hard_negatives)
-        positives = entities.positives.unsqueeze(1)  # (n, 1)
+        positive_columns = [entities.positives.unsqueeze(1)]
         if entities.further is not None:
-            positives = torch.cat([positives, entities.further], dim=1)
+            positive_columns.append(entities.further)
         if entities.subjects is not None:
-            positives = torch.cat([positives, entities.subjects.unsqueeze(1)], dim=1)
-        weights = torch.ones(positives.shape[1], device=positives.device)
+            positive_columns.append(entities.subjects.unsqueeze(1))
+        all_positives = torch.cat(positive_columns, dim=1)  # (n, k)
+        weights = torch.ones(all_positives.shape[1], device=all_positives.device)
         if entities.subjects is not None:
+            # `fill_`, since assigning a number would copy it from the host to the GPU.
             weights[-1:].fill_(self.options.subject_weight)
         excluded = None
         guide = entities.guide
         if guide is not None:
             guide_candidates = self._candidates(guide.positives, guide.hard_negatives)
             excluded = false_negatives(guide.sentences, guide.positives, guide_candidates)
-        embeddings = table(positives.flatten(), candidates, distinct_rows=entities.distinct_rows)
-        rows = [self.projection(part) for part in embeddings]
+        positive_rows, candidate_rows = table(all_positives.flatten(), candidates, distinct_rows=entities.distinct_rows)
         return several_positives_loss(
             inputs.sentences[0],
-            rows[0].unflatten(0, positives.shape),
-            rows[1],
+            self.projection(positive_rows).unflatten(0, all_positives.shape),
+            self.projection(candidate_rows),
             self.options.temperature,
-            positive_ids=positives,
+            positive_ids=all_positives,
             candidate_ids=candidates,
             weights=weights,
             excluded=excluded,

@@ -240,7 +240,7 @@ def train_model(
     trained: nn.Module = accelerator.prepare(model.train())
     batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
-    # With the device: random states of another one cannot be restored.
+    # The device is part of the name because random states cannot move between devices.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
     best = BestModel(folder, options.max_below_start, options.min_kept)
     progress = Progress(folder, steps, options, report)
@@ -274,7 +274,11 @@ def train_model(
                 hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
-            if stopping or (not is_last and any_process(not process_rank() and checkpoints.due, group)):
+            saving = stopping
+            if not stopping and not is_last:
+                # The first process's clock decides. All processes get here or none: `any_process` waits for all.
+                saving = any_process(not process_rank() and checkpoints.due, group)
+            if saving:
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()
@@ -333,7 +337,7 @@ def _batches(
             masked=execution.compiled,  # a batch without a mask would need a compilation of its own
         )
         if batch.entities is not None and model.method.table is not None:
-            # Of all processes' pairs, whose gradients meet in one table
+            # Rows of all processes, since their gradients are summed in one table
             rows_read = used_rows(pairs[indices], model.reads.hard_negatives)
             batch = batch._replace(entities=batch.entities._replace(distinct_rows=rows_read))
         if teacher is not None:
