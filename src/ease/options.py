@@ -139,6 +139,11 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def is_within(name: str, group: str) -> bool:
+    """Return whether a dotted name is that of a group, or of a parameter or group within it."""
+    return f"{name}.".startswith(f"{group}.")
+
+
 def overlaid(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with changes; mappings are merged, all other values replaced."""
     merged = dict(values)

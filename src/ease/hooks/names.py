@@ -14,7 +14,6 @@ from kedro.config import OmegaConfigLoader
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.pipeline import OutputNotUniqueError
 from kedro.validation.type_extractor import TypeExtractor
@@ -26,7 +25,8 @@ from ease.errors import EaseError
 from ease.io.files import explain_yaml_error
 from ease.methods import method_names
 from ease.names import REMOVED_NAMES, check_name, nearest, suggest
-from ease.options import Words, dotted, format_validation_error, overlaid
+from ease.options import Words, dotted, format_validation_error, is_within, overlaid
+from ease.pipelines.parameters import parameter_names
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
 from ease.pipelines.teach.setting import complete_taught_setting
@@ -209,11 +209,10 @@ def _check_shared_values(command_line: Mapping[str, Any], loader: Any) -> None:
 
 def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Collection[str] = ()) -> None:
     """Refuse a name that no pipeline reads, which Kedro would ignore; options classes check their own fields."""
-    inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
-    read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
+    groups = parameter_names(name for pipeline in pipelines.values() for name in pipeline.inputs())
     # The pipeline of sweeps loads all parameters of the settings, and uses the setting itself and the recipes.
     recipes = {f"{setting}.{method}" for setting in SWEPT_SETTINGS for method in method_names()}
-    read = (read | recipes).difference(SWEPT_SETTINGS)
+    groups = (groups | recipes).difference(SWEPT_SETTINGS)
     for name in values:
         # A dotted key in a file is one key to YAML, which no reader looks up.
         if "." in name:
@@ -222,58 +221,59 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
     for name in dotted(values):
         if name.partition(".")[0] in sweeps:
             raise EaseError(f"The parameter `{name}` {place} has no effect: write `sweeps.{name}`.")
-        if not name.startswith(SHARED) and not any(_is_within(name, parameter) for parameter in read):
-            raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")
+        if not name.startswith(SHARED) and not any(is_within(name, group) for group in groups):
+            raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, groups)}")
 
 
-def find_idle_parameters(given: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
+def find_idle_parameters(command_line: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
     """Return the parameters from `--params` that no node of a run reads, each with a pipeline that reads it."""
-    read = _read_by(pipeline)
-    # The engine completes the catalog, and names with `_` complete other parameters.
-    elsewhere = {"engine"}
-    if any(name.partition(".")[0] == "teach" for name in read):
-        elsewhere.add("teach")
+    groups = parameter_names(pipeline.inputs())
+    # Groups that take effect without being a node's input: the engine completes the catalog, `teach` its setting.
+    groups.add("engine")
+    if any(name.partition(".")[0] == "teach" for name in groups):
+        groups.add("teach")
     if any("sweep" in node.tags for node in pipeline.nodes):
-        elsewhere |= {"sweep", "sweeps", *SWEPT_SETTINGS}
+        groups |= {"sweep", "sweeps", *SWEPT_SETTINGS}
     idle = []
-    for name in dotted(given):
-        is_read = any(_is_within(name, group) or _is_within(group, name) for group in read | elsewhere)
-        if is_read or name.startswith(SHARED):
-            continue
-        readers = [key for key, other in pipelines.items() if any(_is_within(name, group) for group in _read_by(other))]
-        # Sweeps read all recipes, to vary them.
-        readers = [key for key in readers if key != "sweep"] or readers
-        reader = ""
-        if readers:
-            reader = f" ({min(readers, key=lambda key: len(pipelines[key].nodes))} reads it)"
-        idle.append(f"`{name}`{reader}")
+    for name in dotted(command_line):
+        # A node reads the parameter's group, or a field of a parameter that is a mapping in the command line.
+        is_read = any(is_within(name, group) or is_within(group, name) for group in groups)
+        # Names with `_` complete other parameters.
+        if not is_read and not name.startswith(SHARED):
+            idle.append(f"`{name}`{_reader_of(name)}")
     return idle
 
 
-def _read_by(pipeline: Pipeline) -> set[str]:
-    return {name.removeprefix("params:") for name in pipeline.inputs() if is_parameter(name)}
+def _reader_of(name: str) -> str:
+    """Return the smallest pipeline that reads a parameter, in words; empty if there is none."""
+    readers = [
+        pipeline_name
+        for pipeline_name, pipeline in pipelines.items()
+        if any(is_within(name, group) for group in parameter_names(pipeline.inputs()))
+    ]
+    # Sweeps read all recipes, to vary them.
+    readers = [reader for reader in readers if reader != "sweep"] or readers
+    if not readers:
+        return ""
+    return f" ({min(readers, key=lambda reader: len(pipelines[reader].nodes))} reads it)"
 
 
-def _is_within(field: str, group: str) -> bool:
-    return f"{field}.".startswith(f"{group}.")
-
-
-def _hint(name: str, read: set[str]) -> str:
+def _hint(name: str, parameters: Collection[str]) -> str:
     """Replace the first part of a dotted name that does not exist by the nearest existing ones."""
     parts = name.split(".")
     # What has been removed has no nearest name.
     if not REMOVED_NAMES.keys().isdisjoint(parts):
-        return suggest(name, read)
+        return suggest(name, parameters)
     for depth in range(1, len(parts) + 1):
         group = ".".join(parts[:depth])
-        if any(parameter.startswith(f"{group}.") for parameter in read):
+        if any(parameter.startswith(f"{group}.") for parameter in parameters):
             # The group exists: one of its fields is misspelt.
             continue
-        near = nearest(group, (parameter for parameter in read if parameter.count(".") == depth - 1))
-        if near:
-            corrected = [".".join([candidate, *parts[depth:]]) for candidate in near]
+        candidates = nearest(group, (parameter for parameter in parameters if parameter.count(".") == depth - 1))
+        if candidates:
+            corrected = [".".join([candidate, *parts[depth:]]) for candidate in candidates]
             return f"did you mean {' or '.join(corrected)}?"
-    return suggest(name, read)
+    return suggest(name, parameters)
 
 
 def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any]) -> None:
@@ -284,7 +284,7 @@ def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any])
     types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     types |= SINGLE
     fields = dotted(command_line)
-    overridden = [name for name in types if any(_is_within(field, name) for field in fields)]
+    overridden = [name for name in types if any(is_within(field, name) for field in fields)]
     for name in dict.fromkeys([*overridden, *types]):
         value = _value_of(name, values)
         if value is None:

@@ -105,16 +105,16 @@ class Guard:
         release_work()
 
 
-def _refuse_idle_parameters(given: dict[str, Any], pipeline: Pipeline) -> list[str]:
+def _refuse_idle_parameters(command_line: dict[str, Any], pipeline: Pipeline) -> list[str]:
     """Return a fault if the nodes of a run read none of the parameters from `--params`; warn if they read only some.
 
     Commands for several runs may have the same parameters, of which each run reads some.
     """
-    idle = find_idle_parameters(given, pipeline)
+    idle = find_idle_parameters(command_line, pipeline)
     if not idle:
         return []
     message = f"Parameters without effect, since this run does not read them: {shortened(idle)}."
-    if len(idle) == len(dotted(given)):
+    if len(idle) == len(dotted(command_line)):
         return [message]
     logger.warning("%s", message)
     return []

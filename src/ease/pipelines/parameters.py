@@ -19,7 +19,7 @@ from ease.encoders.defaults import EncoderDefaults, complete_parameters
 from ease.errors import EaseError
 from ease.methods import get_method, method_names, method_options
 from ease.names import check_name, suggest
-from ease.options import dotted, validate
+from ease.options import dotted, is_within, validate
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MULTILINGUAL, Setting
 from ease.pipelines.teach.setting import complete_taught_setting
@@ -109,24 +109,25 @@ def list_parameters(configuration: Configuration, name: str = "", encoder: str |
     """
     parameters: list[Parameter] = []
     for group, model in parameter_groups(configuration).items():
-        if _is_within(group, name) or _is_within(name, group):
+        if not name or is_within(group, name) or is_within(name, group):
             parameters += _group_parameters(configuration, group, model, encoder)
-    selected = [parameter for parameter in parameters if _is_within(parameter.name, name)]
+    selected = [parameter for parameter in parameters if not name or is_within(parameter.name, name)]
     if not selected:
         names = [parameter.name for parameter in parameters] or list(parameter_groups(configuration))
         raise EaseError(f"There is no parameter {name!r}: {suggest(name, names)}")
     return selected
 
 
-def _is_within(name: str, group: str) -> bool:
-    return not group or f"{name}.".startswith(f"{group}.")
+def parameter_names(inputs: Iterable[str]) -> set[str]:
+    """Return the names of the parameters among the inputs of nodes or pipelines, without `params:`."""
+    return {name.removeprefix("params:") for name in inputs if is_parameter(name)}
 
 
 def parameter_groups(configuration: Configuration) -> dict[str, Any]:
     """Return the type of each group of parameters that a node reads; None for one without a class."""
     types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
-    inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
-    names = {name.removeprefix("params:") for name in inputs if is_parameter(name) and name != "parameters"}
+    names = parameter_names(name for pipeline in pipelines.values() for name in pipeline.inputs())
+    names.discard("parameters")
     # Sweeps read all groups of a setting at once, some of which no other node reads.
     wholes = {name for name in names if _has_parts(name, names)}
     parts = {f"{whole}.{part}" for whole in wholes for part in configuration.value(whole) or ()}
