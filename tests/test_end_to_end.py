@@ -141,7 +141,7 @@ def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model
     scores = project.json(f"07_model_output/multilingual/{method}/scores.json")
     for score in (score for score in scores if score["main"]):
         assert run.data.metrics[f"{score['task']}/{score['subset']}"] == pytest.approx(score["value"])
-    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.html", "model_card.md"]
+    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.svg", "model_card.md"]
     saved = project.latest(f"06_models/multilingual/{method}/encoder")
     card = Path(client.download_artifacts(run.info.run_id, "model_card.md")).read_text(encoding="utf-8")
     assert card == (saved / "README.md").read_text(encoding="utf-8")
@@ -184,7 +184,7 @@ def test_the_runs_are_named_described_and_scored_for_the_list(
 def test_the_parent_run_holds_table_plots_and_each_parameter_once(client: MlflowClient, runs: dict[str, Run]) -> None:
     parent = runs["train_multilingual"]
     artifacts = {file.path for file in client.list_artifacts(parent.info.run_id)}
-    assert {"comparison.json", "comparison.html", "curves.html"} <= artifacts
+    assert {"comparison.json", "comparison.svg", "curves.svg"} <= artifacts
     parameters = parent.data.params
     assert parameters["ingest.splitter"] == "polyglot"
     assert parameters["multilingual.ease.training.batch_size"] == "16"

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import mlflow
+import pandas as pd
 import pytest
 from mlflow.tracking import MlflowClient
 from mlflow.utils.validation import _validate_metric_name, _validate_param_name
 
+from ease.encoders.encoder import save_encoder
 from ease.hooks.mlflow import _flat
-from ease.pipelines.tracking import HOST, PID, RunReport, close_killed_runs, headline, process_tags, training_run
+from ease.pipelines.tracking import (
+    HOST,
+    PID,
+    RunReport,
+    TrackingOptions,
+    close_killed_runs,
+    headline,
+    log_model,
+    log_plot,
+    log_table,
+    log_text,
+    process_tags,
+    training_run,
+)
+from ease.reporting.plots import plot_curves
 from tests.contexts import undisturbed
+from tests.encoders.tiny import tiny_encoder
 
 HERE = platform.node()
 HISTORY = [
@@ -84,3 +103,28 @@ def test_names_that_users_choose_are_made_safe_for_mlflow(name: str) -> None:
     for key in (*headline(rows), *_flat("evaluate", {name: sets}, {})):
         _validate_param_name(key)
         _validate_metric_name(key)
+
+
+def test_a_plot_has_no_library_and_its_run_goes_on_where_artifacts_cannot_be_written(
+    client: MlflowClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    figure = plot_curves(pd.DataFrame({"method": "ease", "step": [1, 2], "name": "loss", "value": [2.0, 1.0]}))
+    save_encoder(tiny_encoder(["A sentence."]), tmp_path / "encoder")
+    artifacts = tmp_path / "artifacts"
+    mlflow.set_experiment(experiment_id=client.create_experiment("pictures", artifacts.as_uri()))
+    with mlflow.start_run() as run:
+        log_plot(figure, "curves")
+    (file,) = (artifacts / run.info.run_id).rglob("curves.*")
+    assert file.name == "curves.svg", "an image that MLflow's page shows"
+    assert file.stat().st_size < 100_000
+    # As on a full or read-only disk, no folder can be made here.
+    shutil.rmtree(artifacts)
+    artifacts.touch()
+    with mlflow.start_run() as run:
+        log_plot(figure, "curves")
+        log_table(pd.DataFrame({"score": [1.0]}), "scores")
+        log_text("text", "report/report.md")
+        log_model(tmp_path / "encoder", "multilingual.ease", TrackingOptions())
+    assert client.get_run(run.info.run_id).info.status == "FINISHED"
+    names = ("curves.svg", "scores.json", "report/report.md", "the model multilingual.ease")
+    assert [name for name in names if f"MLflow did not store {name} (" not in caplog.text] == []

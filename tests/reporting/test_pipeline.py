@@ -62,10 +62,13 @@ def test_scores_become_a_report_that_mlflow_keeps(scored: Project, report_run: D
     client = MlflowClient(scored.store)
     (run,) = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
-    assert {"report", "report_bars.html"} <= artifacts
-    assert "report_scatter.html" not in artifacts, "no pair of tables has scores"
+    assert {"report", "report_bars.svg"} <= artifacts
+    assert "report_scatter.svg" not in artifacts, "no pair of tables has scores"
     artifact = Path(client.download_artifacts(run.info.run_id, "report/report.md"))
     assert artifact.read_text(encoding="utf-8") == text
+    page = Path(client.download_artifacts(run.info.run_id, "report/report.html")).read_text(encoding="utf-8")
+    assert len(page) < 1_000_000, "without plotly.js"
+    assert page.count("<img") == (folder / "report.html").read_text(encoding="utf-8").count('class="plotly-graph-div"')
 
 
 def test_gathered_scores_name_their_encoder(scored: Project, report_run: Done) -> None:

@@ -107,7 +107,7 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
     """Log a saved encoder and its card to the active run, and register it by a name, as the options say."""
     card = folder / "README.md"
     if card.is_file():
-        mlflow.log_text(card.read_text(encoding="utf-8"), "model_card.md")
+        log_text(card.read_text(encoding="utf-8"), "model_card.md")
     if not options.log_model:
         return
     import mlflow.sentence_transformers as flavour
@@ -119,9 +119,10 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
     registered_name = None
     if options.register_model:
         registered_name = name
-    with no_progress_bars():
+    encoder = load_encoder(str(folder))
+    with no_progress_bars(), optional_artifact(f"the model {name}"):
         flavour.log_model(
-            load_encoder(str(folder)),
+            encoder,
             # MLflow refuses dots here.
             name=name.replace(".", "-"),
             registered_model_name=registered_name,
@@ -229,7 +230,8 @@ def add_to_card(
         run = client.get_run(run_id)
         # The artifacts of a run from before the project was moved are in the project's former folder.
         if run.info.experiment_id == mlflow.active_run().info.experiment_id:
-            client.log_text(run_id, card, "model_card.md")
+            with optional_artifact("model_card.md"):
+                client.log_text(run_id, card, "model_card.md")
         # The encoder may have been scored before.
         note = run.data.tags.get(NOTE_TAG, "").partition(SCORED)[0].removesuffix(COMPARE)
         score_list = ", ".join(f"`{name}` {value:.1f}" for name, value in scores.items())
@@ -253,19 +255,34 @@ def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = Non
     log_values(run_id, [(0, values)])
 
 
+@contextmanager
+def optional_artifact(name: str) -> Iterator[None]:
+    """Turn an error of the block into a warning: a full or read-only disk of artifacts fails no finished step."""
+    try:
+        yield
+    # The libraries of artifact stores raise many types.
+    except Exception as error:
+        logger.warning("MLflow did not store %s (%s): the run continues without it", name, error)
+
+
 def log_plot(figure: go.Figure, name: str) -> None:
-    """Log a plot to the active run as `name`.html, which contains plotly.js and needs no network (about 5 MB)."""
-    mlflow.log_figure(figure, f"{name}.html", save_kwargs={"include_plotlyjs": True})
+    """Log a plot to the active run as the picture `name`.svg, which MLflow shows (about 50 kB)."""
+    from ease.reporting.plots import picture_svg
+
+    with optional_artifact(f"{name}.svg"):
+        mlflow.log_text(picture_svg(figure), f"{name}.svg")
 
 
-def log_folder(folder: Path, name: str) -> None:
-    """Log a folder of files to the active run as the folder `name`."""
-    mlflow.log_artifacts(str(folder), name)
+def log_text(text: str, name: str) -> None:
+    """Log a text to the active run as the file `name`."""
+    with optional_artifact(name):
+        mlflow.log_text(text, name)
 
 
 def log_table(table: pd.DataFrame, name: str) -> None:
     """Log a table to the active run as `name`.json, which MLflow shows as a table."""
-    mlflow.log_table(table, f"{name}.json")
+    with optional_artifact(f"{name}.json"):
+        mlflow.log_table(table, f"{name}.json")
 
 
 def _run_of(encoder: Path) -> str | None:

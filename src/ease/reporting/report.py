@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import NOT_RECORDED, OwnModel, ScoreCell, differing_parameters, encoding_text
-from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
+from ease.reporting.plots import method_label, picture_svg, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE_HEIGHT
 from ease.reporting.published import PublishedPapers, ScoreKey
 from ease.reporting.score_summaries import by_main_metric
@@ -280,12 +281,15 @@ PLOTLY_CONFIG = {"displayModeBar": False, "responsive": True}
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def render_html(report: ScoreReport) -> str:
-    """Return the report as a page with Plotly embedded."""
+def render_html(report: ScoreReport, *, interactive: bool = True) -> str:
+    """Return the report as a page, `interactive` with Plotly embedded, else with pictures of the figures."""
     bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
     scatters = [plot_table_scatter([points]) for points in report.scatters]
-    figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
-    return _render("report", with_plotly=bool(bars), report=report, **REPORT_TEXTS, **figures)
+    if interactive:
+        figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
+    else:
+        figures = {"bars": _pictures(bars), "scatters": _pictures(scatters)}
+    return _render("report", with_plotly=interactive and bool(bars), report=report, **REPORT_TEXTS, **figures)
 
 
 def render_comparison(
@@ -337,6 +341,13 @@ def _render(name: str, *, with_plotly: bool, **values: Any) -> str:
 
         plotly = Markup(get_plotlyjs())
     return environment.get_template(f"{name}.html.j2").render(average=AVERAGE, plotly=plotly, **values)
+
+
+def _pictures(figures: Sequence[go.Figure]) -> list[Markup]:
+    """Return pictures of the figures as HTML elements, each on white: its texts are dark in a dark theme, too."""
+    style = "background: #fff; max-width: 100%"
+    sources = (b64encode(picture_svg(figure).encode()).decode() for figure in figures)
+    return [Markup(f'<img alt="" style="{style}" src="data:image/svg+xml;base64,{source}">') for source in sources]
 
 
 def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:

@@ -89,4 +89,4 @@ def test_tables_and_figures_have_all_encoders_and_are_kept_by_mlflow(done: tuple
     (run,) = client.search_runs(experiments, "attributes.run_name LIKE 'analysis%'")
     kept = {file.path for file in client.list_artifacts(run.info.run_id)}
     tables = {*rows, "roc_curves", "differing_pairs"}
-    assert kept == {f"{name}.json" for name in tables} | {f"{name}.html" for name in plotted}
+    assert kept == {f"{name}.json" for name in tables} | {f"{name}.svg" for name in plotted}

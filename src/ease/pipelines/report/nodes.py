@@ -17,7 +17,7 @@ from ease.methods import UNTRAINED, in_order
 from ease.options import Rows
 from ease.pipelines.options import Papers
 from ease.pipelines.setting import Setting
-from ease.pipelines.tracking import log_folder, log_plot, log_table
+from ease.pipelines.tracking import log_plot, log_table, log_text
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
@@ -163,10 +163,13 @@ def write_report(
         return Path(), bars, scatter
     _log(*report.skipped)
     report_folder = scratch_for_run(work, "report") / "report"
+    markdown = render_markdown(report)
     with atomic_folder(report_folder) as folder:
-        (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
+        (folder / "report.md").write_text(markdown, encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
-        log_folder(folder, "report")
+    log_text(markdown, "report/report.md")
+    # Plotly would add 5 MB to each run.
+    log_text(render_html(report, interactive=False), "report/report.html")
     log_plot(bars, "report_bars")
     if report.scatters:
         log_plot(scatter, "report_scatter")

@@ -7,6 +7,7 @@ from ease.reporting.plots.data import plot_language_pair as plot_language_pair
 from ease.reporting.plots.data import plot_mewsc16 as plot_mewsc16
 from ease.reporting.plots.data import plot_pair_funnel as plot_pair_funnel
 from ease.reporting.plots.data import plot_roc_curves as plot_roc_curves
+from ease.reporting.plots.pictures import picture_svg as picture_svg
 from ease.reporting.plots.scores import plot_curves as plot_curves
 from ease.reporting.plots.scores import plot_scores as plot_scores
 from ease.reporting.plots.scores import plot_table_bars as plot_table_bars
