@@ -8,16 +8,25 @@ import os
 from contextlib import chdir
 from pathlib import Path
 
+import mlflow
 import pytest
 from click.testing import CliRunner
 
 from ease.encoders.encoding import EMBEDDINGS_VERSION
 from ease.encoders.saved import note_user
+from ease.hooks.mlflow_store import open_experiment, read_project_store
 from ease.io.locks import folder_lock, lock_data_for_run
 from ease.pruning import main
+from tests.contexts import undisturbed
+from tests.project import make_project
 
 TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
 HASH = "0123456789abcdef" * 2
+
+
+def prune(project: Path, *arguments: str) -> str:
+    with chdir(project):
+        return CliRunner().invoke(main, arguments).output
 
 
 class Data:
@@ -53,8 +62,7 @@ class Data:
         return folder
 
     def prune(self, *arguments: str) -> str:
-        with chdir(self.project):
-            return CliRunner().invoke(main, arguments).output
+        return prune(self.project, *arguments)
 
 
 @pytest.fixture
@@ -208,3 +216,24 @@ def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:
         assert lock.exists()
     data.prune("--delete")
     assert not lock.exists()
+
+
+@pytest.mark.slow
+def test_artifacts_of_deleted_mlflow_runs_are_removed_and_a_broken_store_keeps_them(tmp_path: Path) -> None:
+    project = make_project(tmp_path).folder
+    with undisturbed(), chdir(project):
+        experiment = open_experiment(read_project_store(project), project)
+        folders = []
+        for _ in range(2):
+            with mlflow.start_run(experiment_id=experiment.experiment_id) as run:
+                mlflow.log_text("content", "name.txt")
+            folders.append(project / "data/08_reporting/mlflow_artifacts" / run.info.run_id)
+        mlflow.delete_run(folders[0].name)
+        assert f"{folders[0].relative_to(project)}: plots and models of a run that was deleted" in prune(project)
+        database = project / "data/08_reporting/mlflow.db"
+        content = database.read_bytes()
+        database.write_text("not a database")
+        assert "MLflow's plots and models are kept: MLflow cannot open the store" in prune(project, "--delete")
+        database.write_bytes(content)
+        assert "1 items of" in prune(project, "--delete")
+        assert [folder.exists() for folder in folders] == [False, True]

@@ -22,7 +22,8 @@ from ease.io.files import make_or, read_globals
 from ease.io.locks import LOCK_FILE, SCRATCH, is_abandoned_scratch, is_locked, lock_data_for_removal
 from ease.io.versions import provenance_of
 
-UNUSED = "no version uses it; it may belong to an unfinished run (kept; --unfinished removes it)"
+KEPT = "(kept; --unfinished removes it)"
+UNUSED = f"no version uses it; it may belong to an unfinished run {KEPT}"
 RESUMED = ("checkpoints", "model", "teacher", "*-checkpoint.safetensors", "targets-*.npy", "*-*/counts.json")
 """What an interrupted step resumes from in its work folder"""
 
@@ -131,10 +132,24 @@ def _unused(users: Path, removed: set[Path]) -> str | None:
     return "embeddings of an encoder that is no longer kept"
 
 
+def find_artifacts(project: Path) -> dict[Path, str]:
+    """Return the folders of plots and models whose MLflow run is gone, with the reasons; a fault is printed."""
+    if not (project / "pyproject.toml").is_file():
+        return {}
+    # Kedro and MLflow take seconds to import.
+    from ease.hooks.mlflow_store import find_gone_artifacts, read_project_store
+
+    try:
+        return find_gone_artifacts(read_project_store(project), project)
+    except EaseError as error:
+        click.secho(f"MLflow's plots and models are kept: {error}", fg="yellow", err=True)
+        return {}
+
+
 @click.command()
 @click.option("--delete", is_flag=True, help="Remove the listed items.")
 @click.option("--keep", type=click.IntRange(min=1), default=1, help="Newest versions to keep of each.")
-@click.option("--unfinished", is_flag=True, help="Remove parts and embeddings that no version names, too.")
+@click.option("--unfinished", is_flag=True, help="Remove parts, embeddings and artifacts of unknown runs, too.")
 def main(delete: bool, keep: int, unfinished: bool) -> None:
     """List old versions, parsed parts and leftovers with their sizes; remove them with --delete."""
     project = Path.cwd()
@@ -145,8 +160,8 @@ def main(delete: bool, keep: int, unfinished: bool) -> None:
         # Only local folders are searched.
         tables = data if is_remote(tables) else project / tables
         with lock_data_for_removal(data):
-            leftovers = list(find_leftovers(data, tables, keep))
-            removable = [path for path, reason in leftovers if unfinished or reason != UNUSED]
+            leftovers = [*find_leftovers(data, tables, keep), *find_artifacts(project).items()]
+            removable = [path for path, reason in leftovers if unfinished or not reason.endswith(KEPT)]
             for path, reason in leftovers:
                 click.echo(f"{_size([path]):>10}  {os.path.relpath(path, project)}: {reason}")
             # Before the removal; together, because files may be hard links to the same data.

@@ -89,15 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _find_mlflow(env: str | None) -> tuple[str, str]:
     """Return the address of the project's store, and the path of the list of runs on MLflow's page."""
-    from kedro.framework.session import KedroSession
-    from kedro.framework.startup import bootstrap_project
-
-    from ease.hooks.mlflow_store import find_experiment, read_store_options
+    from ease.hooks.mlflow_store import find_experiment, read_project_store
 
     project = Path.cwd()
-    bootstrap_project(project)
-    with KedroSession.create(project, env=env) as session:
-        options = read_store_options(session.load_context().config_loader)  # type: ignore[attr-defined]
+    options = read_project_store(project, env)
     experiment = find_experiment(options, project)
     if experiment is None:  # before the first run
         return options.tracking_uri, ""

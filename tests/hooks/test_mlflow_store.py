@@ -14,7 +14,15 @@ from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
 from ease.errors import EaseError
-from ease.hooks.mlflow_store import StoreOptions, find_experiment, open_experiment, read_store_options
+from ease.hooks.mlflow_store import (
+    DELETED,
+    UNKNOWN,
+    StoreOptions,
+    find_experiment,
+    find_gone_artifacts,
+    open_experiment,
+    read_store_options,
+)
 from tests.contexts import undisturbed
 
 
@@ -93,3 +101,40 @@ def test_former_and_unknown_names_are_refused(tmp_path: Path, content: str, mess
     loader = OmegaConfigLoader(str(tmp_path), config_patterns={"mlflow": ["mlflow*"]})
     with pytest.raises(EaseError, match=message):
         read_store_options(loader)
+
+
+def test_artifacts_of_deleted_runs_are_listed_and_those_of_registered_models_are_not(tmp_path: Path) -> None:
+    project = make_folder(tmp_path / "project")
+    options = store_of(project)
+    artifacts = project / "data" / "artifacts"
+    with undisturbed():
+        experiment = open_experiment(options, project)
+        client = MlflowClient()
+
+        def log_model() -> tuple[Path, Path]:
+            """Log a run with a model, as mlflow.sentence_transformers does; return the folders of both."""
+            with mlflow.start_run(experiment_id=experiment.experiment_id) as run:
+                mlflow.log_text("content", "name.txt")
+            model = client.create_logged_model(experiment.experiment_id, "model", run.info.run_id)
+            folder = artifacts / "models" / model.model_id
+            (folder / "artifacts").mkdir(parents=True)
+            return artifacts / run.info.run_id, folder
+
+        log_model()
+        deleted, registered, rerun = (log_model() for _ in range(3))
+        for run, _ in (deleted, registered):
+            client.delete_run(run.name)
+        client.delete_logged_model(rerun[1].name)
+        client.create_registered_model("name")
+        client.create_model_version("name", f"models:/{registered[1].name}", registered[0].name)
+        another, own = artifacts / ("0" * 32), artifacts / "own"
+        for folder in (another, own):
+            folder.mkdir()
+        expected = {**dict.fromkeys((*deleted, registered[0], rerun[1]), DELETED), another: UNKNOWN}
+        assert find_gone_artifacts(options, project) == expected
+        elsewhere = store_of(project, artifact_location="s3://bucket/artifacts")
+        for unknown in (store_of(project, tracking_uri="http://127.0.0.1:1"), elsewhere):
+            assert find_gone_artifacts(unknown, project) == {}
+        (project / "data" / "mlflow.db").unlink()
+        assert find_gone_artifacts(options, project) == {}, "a missing store says nothing about runs"
+        assert not (project / "data" / "mlflow.db").exists()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from matplotlib.patches import Rectangle
 
 from ease.reporting.plots import (
     picture_svg,
@@ -75,8 +76,9 @@ def test_a_picture_has_the_texts_of_its_figure_in_some_kilobytes(name: str) -> N
 def test_bars_and_curves_are_those_of_the_figure() -> None:
     figure, *_ = FIGURES["scores"]
     panels = draw_picture(figure).axes
-    lengths = sorted(bar.get_width() for panel in panels for bar in panel.patches)
-    assert lengths == pytest.approx(sorted(length for trace in figure.data for length in trace.x if trace.marker.line))
+    bars = [bar for panel in panels for bar in panel.patches]
+    lengths = sorted(bar.get_width() for bar in bars if isinstance(bar, Rectangle))
+    assert lengths == pytest.approx(sorted(length for trace in figure.data for length in trace.x))
     figure, *_ = FIGURES["curves"]
     curves = [list(line.get_ydata()) for panel in draw_picture(figure).axes for line in panel.get_lines()]
     assert sorted(curves) == sorted(list(trace.y) for trace in figure.data)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from kedro.config import AbstractConfigLoader
 from pydantic import Field
@@ -24,6 +28,11 @@ logger = logging.getLogger(__name__)
 
 CONFIGURATION = "mlflow"
 """Kedro's key of the configuration files `mlflow*.yml`"""
+
+ARTIFACT_FOLDER = re.compile(r"[0-9a-f]{32}|m-[0-9a-f]{32}")
+"""Names of the folders of runs and of logged models"""
+DELETED = "plots and models of a run that was deleted in MLflow"
+UNKNOWN = "MLflow's store has no such run; it may belong to another store (kept; --unfinished removes it)"
 
 SETTINGS_OF_KEDRO_MLFLOW = {
     "server.mlflow_tracking_uri": "tracking_uri",
@@ -52,6 +61,16 @@ def read_store_options(loader: AbstractConfigLoader) -> StoreOptions:
         if name in SETTINGS_OF_KEDRO_MLFLOW:
             raise EaseError(f"mlflow.yml: `{name}` is now `{SETTINGS_OF_KEDRO_MLFLOW[name]}`: rename it.")
     return validate(StoreOptions, values, "mlflow.yml")
+
+
+def read_project_store(project: Path, env: str | None = None) -> StoreOptions:
+    """Return the options of a project's `mlflow.yml`, outside of a run."""
+    from kedro.framework.session import KedroSession
+    from kedro.framework.startup import bootstrap_project
+
+    bootstrap_project(project)
+    with KedroSession.create(project, env=env) as session:
+        return read_store_options(session.load_context().config_loader)  # type: ignore[attr-defined]
 
 
 def open_experiment(options: StoreOptions, project: Path) -> Experiment:
@@ -93,6 +112,49 @@ def find_experiment(options: StoreOptions, project: Path) -> Experiment | None:
         client = _connect(options)
         names = (_name_after_move(options, project), options.experiment)
         return next(filter(None, map(client.get_experiment_by_name, names)), None)
+
+
+def find_gone_artifacts(options: StoreOptions, project: Path) -> dict[Path, str]:
+    """Return the local folders of plots and models whose run the store has no more, with `DELETED` or `UNKNOWN`.
+
+    Registered models are excluded. Of a server, and without a database, the runs are not known: nothing is returned.
+    """
+    address = _artifact_address(options, project)
+    database = options.tracking_uri.partition("sqlite:///")[2]
+    if address is None or not address.startswith("file:") or (database and not Path(database).is_file()):
+        return {}
+    place = Path(url2pathname(urlsplit(address).path))
+    with _report_errors(options):
+        run_stages, model_stages, sources = _read_stages(options)
+    gone = {}
+    for folder in sorted(chain(place.glob("*"), place.glob("models/*"))):
+        if not ARTIFACT_FOLDER.fullmatch(folder.name) or any(folder.name in source for source in sources):
+            continue
+        stage = (model_stages | run_stages).get(folder.name)
+        if stage is None:
+            gone[folder] = UNKNOWN
+        elif stage == "deleted":
+            gone[folder] = DELETED
+    return gone
+
+
+def _read_stages(options: StoreOptions) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Return the stages `active` or `deleted` of runs and of logged models, and the sources of registered models.
+
+    MLflow's own interface reads all parameters and scores of each run, too, which takes long.
+    """
+    from sqlalchemy import create_engine, text
+
+    with create_engine(options.tracking_uri).connect() as connection:
+        runs = connection.execute(text("SELECT run_uuid, lifecycle_stage FROM runs"))
+        run_stages = {run: stage for run, stage in runs}
+        models = connection.execute(text("SELECT model_id, lifecycle_stage, source_run_id FROM logged_models"))
+        # MLflow does not delete a run's models with the run.
+        model_stages = {
+            model: "deleted" if "deleted" in (stage, run_stages.get(run)) else stage for model, stage, run in models
+        }
+        sources = connection.execute(text("SELECT source FROM model_versions WHERE source IS NOT NULL")).scalars().all()
+    return run_stages, model_stages, list(sources)
 
 
 def _connect(options: StoreOptions) -> MlflowClient:

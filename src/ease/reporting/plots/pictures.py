@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -165,17 +165,17 @@ def _add_bars(panel: Axes, traces: Sequence[Any], layout: Any, legend: dict[str,
 def _bar_look(trace: Any) -> dict[str, Any]:
     """Return matplotlib's options for the colour, pattern and whiskers of bars."""
     colour, opacity = _colour(trace.marker.color)
-    look = {"color": colour, "alpha": opacity * (trace.opacity or 1), "linewidth": 0, "ecolor": TEXT_COLOUR}
+    look: dict[str, Any] = {"color": colour, "alpha": opacity * (trace.opacity or 1), "linewidth": 0}
     if trace.marker.pattern.shape:
         # Plotly's patterns have the characters of matplotlib's; a second one makes the lines denser.
         look |= {"hatch": 2 * trace.marker.pattern.shape, "edgecolor": "white"}
     if trace.error_x.array is not None:
         whiskers = np.array([trace.error_x.arrayminus, trace.error_x.array], dtype=float)
-        look |= {"xerr": np.nan_to_num(whiskers), "error_kw": {"elinewidth": 0.8}}
+        look |= {"xerr": np.nan_to_num(whiskers), "error_kw": {"elinewidth": 0.8, "ecolor": TEXT_COLOUR}}
     return look
 
 
-def _add_bar_texts(panel: Axes, trace: Any, ends: Sequence[float], centres: Sequence[float]) -> None:
+def _add_bar_texts(panel: Axes, trace: Any, ends: Iterable[float], centres: Iterable[float]) -> None:
     """Add texts at the ends of horizontal bars, beyond or within them."""
     look: dict[str, Any] = {"ha": "right", "color": "white", "xytext": (-4, 0)}
     if trace.textposition == "outside":
@@ -212,11 +212,11 @@ def _add_points(panel: Axes, trace: Any, legend: dict[str, Any]) -> None:
         panel.annotate(_plain(text), (point_x, point_y), fontsize=9, color=TEXT_COLOUR, **place)
 
 
-def _set_axis(panel: Axes, direction: str, axis: Any) -> None:
+def _set_axis(panel: Axes, direction: Literal["x", "y"], axis: Any) -> None:
     """Set an axis's title, scale and ticks, and its range if no other axis has it."""
     from matplotlib.ticker import PercentFormatter
 
-    own = panel.xaxis
+    own: Any = panel.xaxis
     labels = "labelbottom"
     if direction == "y":
         own = panel.yaxis
