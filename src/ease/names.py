@@ -71,11 +71,11 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
     successor = _successor(name, names)
     if successor:
         return successor
-    near = nearest(name, names)
+    similar_names = nearest(name, names)
     parts = []
-    if near:
-        parts.append(f"did you mean {' or '.join(near)}?")
-    if names and (len(names) <= LISTED or not near):
+    if similar_names:
+        parts.append(f"did you mean {' or '.join(similar_names)}?")
+    if names and (len(names) <= LISTED or not similar_names):
         parts.append(f"Choose from {', '.join(names)}.")
     return " ".join(parts) or "There is none."
 

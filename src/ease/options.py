@@ -68,12 +68,13 @@ class StrictModel(BaseModel):
 @cache
 def _kinds(model: type[BaseModel]) -> dict[str, list[Any]]:
     """Return the types that each field accepts."""
-    found = {}
+    kinds_by_field = {}
     for name, field in model.model_fields.items():
-        kind = field.annotation
-        kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-        found[name] = [get_args(one)[0] if get_origin(one) is Annotated else one for one in kinds]
-    return found
+        kinds: tuple[Any, ...] = (field.annotation,)
+        if get_origin(field.annotation) in (Union, UnionType):
+            kinds = get_args(field.annotation)
+        kinds_by_field[name] = [get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in kinds]
+    return kinds_by_field
 
 
 def validate(model: type[Model], values: Any, what: str) -> Model:
@@ -110,8 +111,8 @@ def format_validation_error(error: ValidationError, model: type[BaseModel]) -> s
         if fault["type"] == "extra_forbidden":
             faults.append(f"there is no field `{field}`: {suggest(name, _fields(model, above))}")
         else:
-            said = fault["msg"].removeprefix("Value error, ")
-            faults.append(f"{field}: {said}" if field else said)
+            message = fault["msg"].removeprefix("Value error, ")
+            faults.append(f"{field}: {message}" if field else message)
     return "; ".join(faults)
 
 
@@ -123,8 +124,8 @@ def _fields(annotation: Any, place: list[str]) -> list[str]:
         if issubclass(annotation, RootModel):
             # The place of an error does not name the root.
             return _fields(annotation.model_fields["root"].annotation, place)
-        found = annotation.model_fields.get(place[0])
-        return _fields(found.annotation, place[1:]) if found else []
+        field = annotation.model_fields.get(place[0])
+        return _fields(field.annotation, place[1:]) if field else []
     # A union has the place of its members; a list or mapping is one step above its items.
     inner = (_fields(part, rest) for part in get_args(annotation) for rest in (place, place[1:]))
     return next((fields for fields in inner if fields), [])
@@ -148,7 +149,9 @@ def overlaid(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     """Return the values with changes; mappings are merged, all other values replaced."""
     merged = dict(values)
     for name, change in changes.items():
-        old = merged.get(name)
-        both = isinstance(change, Mapping) and isinstance(old, Mapping)
-        merged[name] = overlaid(old, change) if both else change  # type: ignore[arg-type]
+        value = merged.get(name)
+        if isinstance(change, Mapping) and isinstance(value, Mapping):
+            merged[name] = overlaid(value, change)
+        else:
+            merged[name] = change
     return merged

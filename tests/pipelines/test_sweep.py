@@ -22,7 +22,14 @@ from ease.evaluation.tasks import build_tasks
 from ease.names import safe_name
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import SweepInputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
+from ease.pipelines.sweep.nodes import (
+    SweepInputs,
+    _subsets,
+    draw_pairs_per_language,
+    joined_rows,
+    start_encoder,
+    variant_data,
+)
 from ease.pipelines.sweep.variants import START, Sweep, SweepChoice, SweepRun, Sweeps, Variant, name_sweep, open_sweep
 from ease.pipelines.training import TrainingData
 from ease.similarity.encode import EncodeByLanguage
@@ -185,7 +192,7 @@ PAIRS = pd.DataFrame({"pair_id": range(60), "language": [*LANGUAGES] * 20, "enti
 
 
 def drawn(seed: int, pairs: pd.DataFrame = PAIRS, rows: int = 5) -> pd.DataFrame:
-    return drawn_pairs(ibis.memtable(pairs), rows, seed).order_by("pair_id").to_pandas()
+    return draw_pairs_per_language(ibis.memtable(pairs), rows, seed).order_by("pair_id").to_pandas()
 
 
 def test_pairs_are_drawn_evenly_and_depend_only_on_the_seed() -> None:

@@ -10,7 +10,7 @@ import icu
 import pytest
 
 from ease.sample.news.writer import read_news_words
-from ease.sample.world import ENTITY_KINDS, FRAMES, Entity, Fact, Phrasebook, World, read_templates, read_world
+from ease.sample.world import ENTITY_KINDS, FRAMES, Entity, Fact, Phrasebook, World, read_sentence_templates, read_world
 from ease.wikimedia.languages import MEWSC16_LANGUAGES, PAPER_LANGUAGES
 
 WORDS = {"one", "many"}
@@ -19,7 +19,7 @@ SLOTS = {"T", "T2", "C", "L", "N"}
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
 def test_each_language_has_at_least_four_templates_of_a_frame_and_all_words(language: str) -> None:
-    english, content = read_templates("en"), read_templates(language)
+    english, content = read_sentence_templates("en"), read_sentence_templates(language)
     assert list(content["frames"]) == list(FRAMES)
     for frame, lines in content["frames"].items():
         templates = lines.splitlines()

@@ -136,9 +136,9 @@ def select_audit_sentences(
     on_pages = _mask_names(complete).inner_join(pages, ["language", "page_id"])
     on_pages = on_pages.select(*SENTENCE_KEY, "entity", "ticket", "text", "template")
     lengths = on_pages.text.length()
-    within = on_pages.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
+    in_length = on_pages.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
     # A sentence that occurs twice, such as boilerplate, would make its translation ambiguous.
-    counted = within.mutate(copies=within.count().over(group_by=["language", "text"]))
+    counted = in_length.mutate(copies=in_length.count().over(group_by=["language", "text"]))
     unique = counted.filter(counted.copies == 1).drop("copies")
     unique = _mark_templates(unique, _mask_names(in_languages))
     joined = as_table(unique.left_join(_entity_sets(links, pages), list(SENTENCE_KEY)))
@@ -404,10 +404,10 @@ def _same_link_distractors(answers: ir.Table, sentences: ir.Table, links: ir.Tab
     joined = as_table(keys.inner_join(linking, ["language", "entity"]))
     joined = joined.filter(joined.page_id != joined.answer_page)
     lengths = sentences.text.length()
-    within = sentences.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
+    in_length = sentences.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
     # A text that is also an answer would be right and wrong.
-    within = within.select(*SENTENCE_KEY, "text").anti_join(answers, ["language", "text"])
-    return _draw_distractors(as_table(joined.inner_join(within, list(SENTENCE_KEY))), options)
+    candidates = in_length.select(*SENTENCE_KEY, "text").anti_join(answers, ["language", "text"])
+    return _draw_distractors(as_table(joined.inner_join(candidates, list(SENTENCE_KEY))), options)
 
 
 def _same_type_distractors(answers: ir.Table, entity_types: ir.Table, options: AuditOptions) -> ir.Table:

@@ -152,5 +152,5 @@ def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
         sentences=sentences.count(), links=as_int64(sentences.links.length().sum().fill_null(0))
     )
     resolved = links.group_by("language").agg(links_resolved=links.count())
-    both = counts.left_join(resolved, "language").fill_null({"links_resolved": 0})
-    return both.select("language", "sentences", "links", "links_resolved").order_by("language")
+    summary = counts.left_join(resolved, "language").fill_null({"links_resolved": 0})
+    return summary.select("language", "sentences", "links", "links_resolved").order_by("language")

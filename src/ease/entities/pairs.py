@@ -41,11 +41,11 @@ def add_further_entities(
     positives = vocabulary.select("entity")
     linked = links.select(*SENTENCE_KEY, other="entity").distinct()
     linked = linked.semi_join(positives, linked.other == positives.entity)
-    both = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
-    both = both.filter(both.other != both.entity)
+    others = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
+    others = others.filter(others.other != others.entity)
     # Sorted as structs: an engine's `collect` has no order of its own.
-    entry = ibis.struct({"ticket": draw(seed, both.pair_id, both.other), "entity": both.other})
-    further = both.group_by("pair_id").agg(entries=entry.collect().sort()[:MAX_FURTHER])
+    entry = ibis.struct({"ticket": draw(seed, others.pair_id, others.other), "entity": others.other})
+    further = others.group_by("pair_id").agg(entries=entry.collect().sort()[:MAX_FURTHER])
     further = further.select("pair_id", further_entities=further.entries.map(lambda struct: struct.entity))
     subject = subjects.semi_join(positives, "entity").select("language", "page_id", subject="entity")
 

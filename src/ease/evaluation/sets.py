@@ -145,9 +145,9 @@ def located_parameters(tasks: TaskParameters, located: LocatedSets) -> dict[str,
 def check_address(name: str, parameters: Mapping[str, Any], located: LocatedSet) -> None:
     """Refuse parameters that name other files than those located: the old files would be scored."""
     address = str(parameters.get("path", ""))
-    other = ""
+    difference = ""
     if located.address and address != located.address:
-        other = f"`tasks.{name}.path` is {address}, and its set was located at {located.address}"
+        difference = f"`tasks.{name}.path` is {address}, and its set was located at {located.address}"
     elif "kind" in parameters:
         files = build_task(name, {**parameters, "path": str(located.path)}).files()
         changed = [
@@ -156,10 +156,10 @@ def check_address(name: str, parameters: Mapping[str, Any], located: LocatedSet)
             if subset in located.subsets and _below(located.path, paths) != located.subsets[subset]
         ]
         if changed:
-            other = f"`tasks.{name}` names other files of {shortened(changed)} than those located"
-    if other:
+            difference = f"`tasks.{name}` names other files of {shortened(changed)} than those located"
+    if difference:
         raise EaseError(
-            f"{other}. This run does not locate sets: first run the pipeline `acquire_evaluation` with the same "
+            f"{difference}. This run does not locate sets: first run the pipeline `acquire_evaluation` with the same "
             "--params."
         )
 

@@ -145,9 +145,9 @@ class Tracking:
             if is_parameter(name):
                 values |= _flat(name.removeprefix("params:"), value, inputs)
         # Most parameters are read by several nodes.
-        new = {name: value for name, value in values.items() if name not in self._run.logged_parameters}
-        log_parameters(new)
-        self._run.logged_parameters |= new.keys()
+        unlogged = {name: value for name, value in values.items() if name not in self._run.logged_parameters}
+        log_parameters(unlogged)
+        self._run.logged_parameters |= unlogged.keys()
 
     @hook_impl
     def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
@@ -168,9 +168,9 @@ class Tracking:
         data = _data_inputs(node, catalog)
         # Evaluation sets do not describe a run that also trains.
         if is_training or not self._run.has_training:
-            new = [entry for name, (_, entry) in data.items() if name not in self._run.logged_data]
-            if new:
-                mlflow.MlflowClient().log_inputs(parent.run_id, new)
+            unlogged = [entry for name, (_, entry) in data.items() if name not in self._run.logged_data]
+            if unlogged:
+                mlflow.MlflowClient().log_inputs(parent.run_id, unlogged)
             self._run.logged_data |= data.keys()
         if is_training:
             self._describe_trainings(parent, data)

@@ -85,14 +85,14 @@ class Dueam(TrainingMethod[DueamOptions]):
             return cls(options, None)
         if options.anchor is None:
             return cls(options, Anchor(encoder, "the encoder"))
-        other = load_encoder(options.anchor)
+        anchor = load_encoder(options.anchor)
         # The anchor reads the token ids of the learner's tokenizer.
-        if _vocabulary(other) != _vocabulary(encoder):
+        if _vocabulary(anchor) != _vocabulary(encoder):
             raise EaseError(
                 f"`anchor` {options.anchor!r} has another tokenizer than the encoder, and both read the same tokens: "
                 "choose an anchor made from the same pre-trained model, or null for a copy of the encoder."
             )
-        return cls(options, Anchor(other, f"`anchor` {options.anchor!r}"))
+        return cls(options, Anchor(anchor, f"`anchor` {options.anchor!r}"))
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute L = LA - λ LB (section 3.3), its terms, and the mean distances of sentences and of words."""

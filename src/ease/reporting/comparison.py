@@ -55,11 +55,11 @@ def build_table(paper: Paper, number: str, models: Sequence[OwnModel]) -> Compar
     if not own_rows:
         return None
     published = _published_rows(paper, table)
-    every = [*published.values(), *own_rows]
+    table_rows = [*published.values(), *own_rows]
     rows: list[ComparisonRow] = []
-    for base in dict.fromkeys(row.base for row in every):
+    for base in dict.fromkeys(row.base for row in table_rows):
         # The best score is marked among models that start from the same encoder: others are not comparable.
-        for row in _mark_best([row for row in every if row.base == base]):
+        for row in _mark_best([row for row in table_rows if row.base == base]):
             rows.append(row)
             counterpart = _counterpart(row, published, paper)
             difference = None
@@ -166,9 +166,9 @@ def best_cells(cells: Sequence[ScoreCell]) -> set[int]:
         same_data = cells[position].data == highest.data
         if position != first and highest.resampled is not None and resampled is not None and same_data:
             p_values[str(position)] = paired_p(highest.resampled, resampled)
-    near = {int(position) for position, p in holm(p_values).items() if p >= SIGNIFICANCE}
-    equal = {position for position, (rounded, *_) in figures.items() if rounded == figures[first][0]}
-    return near | equal
+    not_significantly_lower = {int(position) for position, p in holm(p_values).items() if p >= SIGNIFICANCE}
+    ties = {position for position, (rounded, *_) in figures.items() if rounded == figures[first][0]}
+    return not_significantly_lower | ties
 
 
 def _difference(row: ComparisonRow, published: ComparisonRow) -> ComparisonRow | None:

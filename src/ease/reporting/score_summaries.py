@@ -34,8 +34,8 @@ def with_limits(rows: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     limits = scores.reindex(columns=[*keys, "low", "high"])
     # The main score of a task with a single subset is that of the subset.
     lone = limits[limits.groupby("task")["subset"].transform("nunique") == 1].assign(subset=AVERAGE)
-    every = pd.concat([limits, lone]).drop_duplicates(keys, keep="last")
-    return rows.merge(every, on=keys, how="left")
+    all_limits = pd.concat([limits, lone]).drop_duplicates(keys, keep="last")
+    return rows.merge(all_limits, on=keys, how="left")
 
 
 def _is_average(scores: pd.DataFrame) -> pd.Series:

@@ -134,10 +134,10 @@ def render_teaching(
         verdict: Sentence on a starting encoder that was kept; empty if it was not.
     """
     name = f"{Language(language).english_name} ({language})"
-    new = scores[scores["kind"] == NEW_LANGUAGE].drop(columns="kind")
-    old = scores[scores["kind"] == OLD_LANGUAGE].drop(columns="kind").sort_values("gain")
-    losses = old[old["gain"] < 0].head(LISTED_CHANGES)
-    gains = old[old["gain"] > 0].tail(LISTED_CHANGES)[::-1]
+    taught_scores = scores[scores["kind"] == NEW_LANGUAGE].drop(columns="kind")
+    other_scores = scores[scores["kind"] == OLD_LANGUAGE].drop(columns="kind").sort_values("gain")
+    losses = other_scores[other_scores["gain"] < 0].head(LISTED_CHANGES)
+    gains = other_scores[other_scores["gain"] > 0].tail(LISTED_CHANGES)[::-1]
     summary = "No task has data: nothing was scored."
     if len(scores):
         summary = format_table(summarize_kinds(scores))
@@ -151,7 +151,8 @@ def render_teaching(
         "Means of the main scores, in points of 100. `new`: subsets with the language.",
         summary,
     ]
-    for title, rows in {name: new, "Largest losses of others": losses, "Largest gains of others": gains}.items():
+    tables = {name: taught_scores, "Largest losses of others": losses, "Largest gains of others": gains}
+    for title, rows in tables.items():
         section = "None."
         if len(rows):
             section = format_table(rows)

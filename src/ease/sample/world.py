@@ -213,7 +213,7 @@ class SampleSentence(NamedTuple):
 
 
 @cache
-def read_templates(language: str) -> dict[str, Any]:
+def read_sentence_templates(language: str) -> dict[str, Any]:
     """Return the words and templates of a language."""
     content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
     return content
@@ -228,7 +228,7 @@ class Phrasebook:
     """Words and templates of one language, and CLDR's names of the entities that have a usable name in it."""
 
     def __init__(self, language: str, entities: Iterable[Entity]) -> None:
-        content = read_templates(language)
+        content = read_sentence_templates(language)
         locale = Locale(language)
         self.language = language
         self.words: Mapping[str, Mapping[str, str]] = content["words"]

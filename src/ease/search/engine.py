@@ -105,11 +105,11 @@ class Search:
         groups = self._distinct(embedding, k, languages)
         titles = {entity: title for group in groups.values() for entity, title in group.titles.items()}
         labels = self.labels.find(titles, reader)
-        near = {link.entity for link in self._nearest_entities(embedding, REASON_ENTITIES, reader)}
+        near_entities = {link.entity for link in self._nearest_entities(embedding, REASON_ENTITIES, reader)}
         results = []
         for (language, sentence), group in groups.items():
             links = [EntityLink(entity, labels[entity]) for entity in group.titles]
-            why = Reasons([link for link in links if link.entity in near], shared_words(text, sentence))
+            why = Reasons([link for link in links if link.entity in near_entities], shared_words(text, sentence))
             results.append(SearchResult(sentence, language, list(group.pages), group.cosine, links, why))
         return results
 
@@ -120,13 +120,15 @@ class Search:
         # Several rows may have one sentence: search for more until k sentences differ.
         count = 2 * k
         while True:
-            near = self.index.nearest(embedding, count, languages)
+            neighbours = self.index.nearest(embedding, count, languages)
             groups: dict[tuple[str, str], _SentenceRows] = {}
-            for row, cosine in zip(self.index.sentences.rows(near.rows), near.cosines.tolist(), strict=True):
+            for row, cosine in zip(
+                self.index.sentences.rows(neighbours.rows), neighbours.cosines.tolist(), strict=True
+            ):
                 group = groups.setdefault((row["language"], row["text"]), _SentenceRows(cosine, {}, {}))
                 group.pages[row["page_title"]] = None
                 group.titles.update(zip(row["entities"] or (), row["titles"] or (), strict=True))
-            if len(groups) >= k or len(near.rows) < count:
+            if len(groups) >= k or len(neighbours.rows) < count:
                 return dict(islice(groups.items(), k))
             count *= 4
 
@@ -140,9 +142,9 @@ class Search:
     def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[EntityLink]:
         if self.entities is None:
             return []
-        near = self.entities.nearest(embedding, k)
-        labels = self.labels.find({row["entity"]: row.get("title", "") for row, _ in near}, reader)
-        return [EntityLink(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
+        rows = self.entities.nearest(embedding, k)
+        labels = self.labels.find({row["entity"]: row.get("title", "") for row, _ in rows}, reader)
+        return [EntityLink(row["entity"], labels[row["entity"]], cosine) for row, cosine in rows]
 
     @cached_property
     def examples(self) -> list[tuple[str, str]]:

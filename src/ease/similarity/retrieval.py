@@ -52,9 +52,9 @@ def parallel_csls_hits(left: ArrayLike, right: ArrayLike, neighbours: int = 10) 
     first = unit_rows(np.asarray(left))
     second = unit_rows(np.asarray(right))
     rows = np.arange(len(first))
-    own = np.column_stack([rows, rows])
-    forward = csls_ranks(first, second, first, own, neighbours) == 1
-    backward = csls_ranks(second, first, second, own, neighbours) == 1
+    gold = np.column_stack([rows, rows])
+    forward = csls_ranks(first, second, first, gold, neighbours) == 1
+    backward = csls_ranks(second, first, second, gold, neighbours) == 1
     return forward, backward
 
 
@@ -109,8 +109,8 @@ def csls_ranks(
     Sources are the queries' vocabulary: r(y) is the mean cosine with the nearest ones, as many as `neighbours`. `gold`
     is (pairs, 2), rows of queries and of targets; each query has one or more.
     """
-    near = nearest_neighbours(targets, sources, neighbours, progress, unit_rows=True)
-    density = near.cosines.mean(axis=1)  # r(y), (m,)
+    nearest_sources = nearest_neighbours(targets, sources, neighbours, progress, unit_rows=True)
+    density = nearest_sources.cosines.mean(axis=1)  # r(y), (m,)
     gold_queries = gold[:, 0]
     gold_targets = gold[:, 1]
     gold_cosines = np.einsum("pd,pd->p", queries[gold_queries], targets[gold_targets])
@@ -138,13 +138,13 @@ def ndcg(queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int
     Queries are (n, dimension), documents (m, dimension). `gains` has the gain of each relevant document by its row, for
     each query, at least one above 0.
     """
-    near = nearest_neighbours(queries, documents, K + SPARE)
+    candidates = nearest_neighbours(queries, documents, K + SPARE)
     document_gains = np.array(  # (n, candidates)
-        [[gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, near.rows.tolist(), strict=True)],
+        [[gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, candidates.rows.tolist(), strict=True)],
         dtype=np.float64,
     )
     # Documents that tie have one group number, and are sorted by gain within their group.
-    steps = np.diff(near.cosines, axis=1, prepend=near.cosines[:, :1])
+    steps = np.diff(candidates.cosines, axis=1, prepend=candidates.cosines[:, :1])
     tie_groups = np.cumsum(steps < -TIE_TOLERANCE, axis=1)
     order = np.lexsort((document_gains, tie_groups))
     ranked = np.take_along_axis(document_gains, order, axis=1)[:, :K]

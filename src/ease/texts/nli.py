@@ -283,10 +283,10 @@ def shuffled(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
     texts = premises.union(rows.select("language", key=rows.row * 2 + 1, text=rows.hypothesis))
     texts = texts.group_by("language", "text").agg(key=texts.key.min())
     texts = texts.mutate(sentence=texts.text, positive=texts.text)
-    within = ["language"]
+    group_columns = ["language"]
     if cross_lingual:
-        within = []
-    return random_pairs(texts, seed, (_LEFT, _RIGHT), within)
+        group_columns = []
+    return random_pairs(texts, seed, (_LEFT, _RIGHT), group_columns)
 
 
 class InferenceOptions(FileOptions):

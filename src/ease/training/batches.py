@@ -240,8 +240,8 @@ def _optional_column(rows: NDArray[np.void], name: str) -> Any:
 def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]:
     """Return the rows of the entity table that the prepared pairs of all processes refer to, sorted, (u,)."""
     columns = [name for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT) if name in (rows.dtype.names or ())]
-    read = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
-    distinct_rows: Indices = np.unique(np.concatenate(read))
+    entity_rows = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
+    distinct_rows: Indices = np.unique(np.concatenate(entity_rows))
     return distinct_rows[distinct_rows != NO_ENTITY]
 
 

@@ -261,9 +261,9 @@ class BestModel:
         if score is not None and self.score is not None and score <= self.score:
             return
         if step > 0 and self._min_kept is not None and retention is not None and self._start_retention:
-            kept = 100 * retention / self._start_retention
-            if kept < self._min_kept:
-                logger.info("Step %d keeps %.1f%% of what the starting encoder knows: no candidate", step, kept)
+            kept_percent = 100 * retention / self._start_retention
+            if kept_percent < self._min_kept:
+                logger.info("Step %d keeps %.1f%% of what the starting encoder knows: no candidate", step, kept_percent)
                 return
         self.step = step
         self.score = score
@@ -336,7 +336,7 @@ def score_development(model: TrainingModel, evaluate: Evaluate) -> dict[str, flo
             merged(model.encoder),
             torch.random.fork_rng(gpus_of(device)),
             torch.inference_mode(),
-            # Texts of an evaluation are longer than those of a training, and would be compiled for again.
+            # Evaluation texts are longer than training texts and would trigger recompilation.
             torch.compiler.set_stance("force_eager"),
         ):
             return evaluate(model.encoder)
@@ -353,7 +353,7 @@ def remove_languages(
     sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE_COLUMN)}
     directions = language_directions(mean_embeddings(encoder, sentences))
 
-    def without(rank: int) -> SentenceTransformer:
+    def remove_rank(rank: int) -> SentenceTransformer:
         changed = copy.deepcopy(encoder)
         if rank:
             remove_directions(changed, directions[:rank])
@@ -361,12 +361,12 @@ def remove_languages(
 
     scores_by_rank: dict[int, dict[str, float]] = {rank: {} for rank in ranks}
     if evaluate is not None:
-        scores_by_rank = {rank: evaluate(without(rank)) for rank in ranks}
+        scores_by_rank = {rank: evaluate(remove_rank(rank)) for rank in ranks}
     best_rank = max(ranks, key=lambda rank: scores_by_rank[rank].get(DEVELOPMENT, 0.0))
     averages = {rank: round(scores[DEVELOPMENT], 2) for rank, scores in scores_by_rank.items() if scores}
     logger.info("Removed %d directions of the language subspace (scores by rank: %s)", best_rank, averages or "none")
     with atomic_folder(target) as folder:
-        save_encoder(without(best_rank), folder)
+        save_encoder(remove_rank(best_rank), folder)
         if (model / "training").exists():
             shutil.copytree(model / "training", folder / "training")
     return scores_by_rank[best_rank]

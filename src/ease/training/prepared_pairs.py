@@ -134,8 +134,10 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
     if missing := source.count_rows(filter=pads.field("entity").is_null()):
         raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
     if "hard_negative" in columns:
-        equal = source.scanner(columns={"equal": pads.field("entity") == pads.field("hard_negative")})
-        if (row := pc.index(equal.to_table()["equal"], True).as_py()) >= 0:
+        is_own_entity = pads.field("entity") == pads.field("hard_negative")
+        comparison = source.scanner(columns={"is_own_entity": is_own_entity}).to_table()
+        row = pc.index(comparison["is_own_entity"], True).as_py()
+        if row >= 0:
             raise EaseError(
                 f"Training pairs {pairs}: the hard negative of row {row} is the pair's own entity: give another, or "
                 "null."

@@ -54,10 +54,10 @@ def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
 
 def parallel_sentences(task: Task, subset: str) -> Sides:
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
-    read = getattr(task, "parallel", None)
-    if read is None:
+    read_sides = getattr(task, "parallel", None)
+    if read_sides is None:
         raise EaseError(f"The task {task.name!r} has no parallel sentences: name another one, such as tatoeba.")
-    sides: Sides = read(subset)
+    sides: Sides = read_sides(subset)
     return sides
 
 
@@ -117,8 +117,9 @@ class CosineOptions(GradedOptions):
 
 def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[GradedPair]]:
     """Draw positive and negative pairs over all subsets by the seed, in their order."""
-    every = (pair for pairs in sets.values() for pair in pairs)
-    graded = [pair for pair in every if pair.gold > options.above or pair.gold < options.below]
+    graded = [
+        pair for pair in chain.from_iterable(sets.values()) if pair.gold > options.above or pair.gold < options.below
+    ]
     pairs = sample(graded, options.pairs, np.random.default_rng(options.seed))
     kinds = {
         POSITIVE_PAIRS: [pair for pair in pairs if pair.gold > options.above],

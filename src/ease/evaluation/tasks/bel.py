@@ -90,15 +90,17 @@ class EntityLinking(TableTask):
             for part in query.parts:
                 rows.append(part_rows.setdefault(part, len(part_rows)))
                 owners.append(number)
-        near = nearest_neighbours(encode(list(part_rows)), encode(list(names)), CANDIDATES, f"{self.name} {subset}")
+        neighbours = nearest_neighbours(
+            encode(list(part_rows)), encode(list(names)), CANDIDATES, f"{self.name} {subset}"
+        )
         right = [
-            [not queries[number].concepts.isdisjoint(concepts[name]) for name in near.rows[row]]
+            [not queries[number].concepts.isdisjoint(concepts[name]) for name in neighbours.rows[row]]
             for row, number in zip(rows, owners, strict=True)
         ]
         # The mean of folds of different sizes weights the mentions of each fold by its size.
         weights = np.repeat([len(queries) / size / len(sizes) for size in sizes], sizes)
         for metric, k in WITHIN.items():
-            missed = np.array(owners)[~hits_within(near.cosines[rows], np.array(right), k)]
+            missed = np.array(owners)[~hits_within(neighbours.cosines[rows], np.array(right), k)]
             hits = ~np.isin(np.arange(len(queries)), missed)
             values = [float(np.mean(fold)) for fold in np.split(hits, np.cumsum(sizes)[:-1])]
             yield self.mean_result(subset, metric, values, items=mean_items(hits * weights, weights))

@@ -13,11 +13,11 @@ from ease.pipelines.options import EvaluateOptions
 
 def check_encoders(node: Node, run: PlannedRun) -> None:
     """Refuse to score if nothing is trained and no baseline is named."""
-    scoring = [other for other in run.pipeline.nodes if other.func in CHECKS]
-    encoders = [name for other in scoring for name in other.inputs if name.endswith(".encoder")]
+    scoring_nodes = [run_node for run_node in run.pipeline.nodes if run_node.func in CHECKS]
+    encoders = [name for scoring in scoring_nodes for name in scoring.inputs if name.endswith(".encoder")]
     # A version that does not exist is another fault, which names the version.
-    chosen = any(getattr(run.catalog.get(name), "chosen_version", None) for name in encoders)
-    if not chosen and not any(map(run.has, encoders)) and not run.options(node, EvaluateOptions).baselines:
+    names_version = any(getattr(run.catalog.get(name), "chosen_version", None) for name in encoders)
+    if not names_version and not any(map(run.has, encoders)) and not run.options(node, EvaluateOptions).baselines:
         raise EaseError(
             "No encoder is trained, and `evaluate.baselines` names none: train by `kedro run "
             "--pipelines=train_multilingual`, or name one."

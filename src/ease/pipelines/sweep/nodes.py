@@ -246,7 +246,7 @@ def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, i
     if data.setting.languages != inputs.data.setting.languages:
         pairs = pairs.filter(pairs.language.isin(data.setting.languages))
     if variant.rows is not None:
-        pairs = drawn_pairs(pairs, variant.rows, data_seed)
+        pairs = draw_pairs_per_language(pairs, variant.rows, data_seed)
     table = inputs.data.entity_embeddings
     if variant.entity_table == "random" and table is not None:
         table = _random_table(table, recipe.training.seed, inputs.folder)
@@ -261,7 +261,7 @@ def _random_table(table: Path, seed: int, folder: Path) -> Path:
     return file
 
 
-def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
+def draw_pairs_per_language(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
     """Draw a number of pairs of each language; the draw depends only on the seed."""
     # Hashes, so that the draw depends on neither the engine nor the order of the rows.
     ticket = draw(seed, pairs.pair_id)
