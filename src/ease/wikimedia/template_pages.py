@@ -31,11 +31,11 @@ from ease.wikimedia.dumps.parts import (
 from ease.wikimedia.wikitext.template_bodies import classify_body, included_text
 from ease.wikimedia.wikitext.templates import (
     HIDDEN,
-    LISTS_DIGEST,
     TEMPLATE,
     LearntTemplates,
     TemplateTable,
     listed_specification,
+    lists_digest,
 )
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
@@ -216,7 +216,7 @@ def _write_table(folder: Path, parts: Sequence[Path], site: SiteInfo, items: Map
         (scratch / TEMPLATES_FILE).write_bytes(content)
         return {**counts, "digest": hashlib.blake2b(content, digest_size=16).hexdigest()}
 
-    depends_on = (LISTS_DIGEST, [part.name for part in parts], sorted(items.items()))
+    depends_on = (lists_digest(), [part.name for part in parts], sorted(items.items()))
     part = folder / f"table-{part_name(TEMPLATE_PARTS_VERSION, *depends_on)}"
     return part / TEMPLATES_FILE, make_part(part, write)
 

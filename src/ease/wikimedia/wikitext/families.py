@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import icu
 from babel import Locale, UnknownLocaleError
-from babel.dates import format_date, format_skeleton
 from babel.numbers import NumberFormatError, format_decimal, get_currency_symbol, get_decimal_symbol, get_group_symbol
 from babel.units import format_unit
 
@@ -21,9 +20,6 @@ from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
 from ease.wikimedia.wikitext.markup import GAP, HOLE
 from ease.wikimedia.wikitext.titles import decode_entities
 
-# Templates by family, units, and words of ranges.
-TEMPLATE_DATA: dict[str, Any] = read_data_file("ease.wikimedia.wikitext", "templates.yml")
-_RANGES: Mapping[str, str] = TEMPLATE_DATA["ranges"]
 _MINUS = "−"
 # Value of the argument `sp` for American spelling, and code of the locale.
 _AMERICAN = "us"
@@ -42,15 +38,35 @@ _NUMBER = re.compile(
     r"|(?P<digits>[.,]?\d(?:[\d.,]|[ '’](?=\d{3}))*+))"
 )
 """`-1,234.5`, `1 234,5`, `.5`, `1/2`, `5+1/2`"""
-# The longest first, since an alternative of a pattern wins over its own beginnings.
-_JOINTS = sorted(map(re.escape, _RANGES.keys() - set(",+")), key=len, reverse=True)
-_JOINT = re.compile(rf" ?({'|'.join(_JOINTS)}) ?(?=[+−–-]?[.,]?\d)", re.IGNORECASE)
 _EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?1?\d")
 _POWER_OF_TEN = re.compile(r" ?[eE]([+−-]?\d{1,3})(?!\w)")
 _TEN_EXPONENT = re.compile(r"(?<=[\d)])[eE](?=[+−-]?\d)")
 _POWER = re.compile(r"e([369])(.+)")
 _POWERS = {"3": "thousand", "6": "million", "9": "billion"}
 """What `e6` and the like before a unit mean in English"""
+
+
+# The lists are read when a page is parsed: every command imports this module, and few parse wikitext.
+@cache
+def template_data() -> dict[str, Any]:
+    """Return the content of `templates.yml`: templates by family, units, and words of ranges."""
+    content: dict[str, Any] = read_data_file("ease.wikimedia.wikitext", "templates.yml")
+    return content
+
+
+@cache
+def _ranges() -> Mapping[str, str]:
+    """Return the words between the numbers of a range by what the template's argument says."""
+    ranges: dict[str, str] = template_data()["ranges"]
+    return ranges
+
+
+@cache
+def _joint() -> re.Pattern[str]:
+    """Match what joins the numbers of a range."""
+    # The longest first, since an alternative of a pattern wins over its own beginnings.
+    joints = sorted(map(re.escape, _ranges().keys() - set(",+")), key=len, reverse=True)
+    return re.compile(rf" ?({'|'.join(joints)}) ?(?=[+−–-]?[.,]?\d)", re.IGNORECASE)
 
 
 class _Number(NamedTuple):
@@ -110,8 +126,8 @@ def _read_number(words: str, language: str) -> tuple[_Number | None, str]:
         return None, words
     number = _parse_number(match, language)
     position = match.end()
-    while (joint := _JOINT.match(words, position)) and (match := _NUMBER.match(words, joint.end())):
-        number = number.to(_RANGES[joint[1].lower()], _parse_number(match, language))
+    while (joint := _joint().match(words, position)) and (match := _NUMBER.match(words, joint.end())):
+        number = number.to(_ranges()[joint[1].lower()], _parse_number(match, language))
         position = match.end()
     power = _POWER_OF_TEN.match(words, position)
     if power:
@@ -168,7 +184,7 @@ def _group_digits(digits: str, locale: Locale, language: str) -> str:
     # India's languages group the digits above the thousands by two.
     size, further_size = locale.decimal_formats[None].grouping
     least = size + 1
-    if language in TEMPLATE_DATA["ungrouped thousands"]:
+    if language in template_data()["ungrouped thousands"]:
         least = size + 2
     if len(digits) < least:
         return digits
@@ -182,11 +198,11 @@ def _group_digits(digits: str, locale: Locale, language: str) -> str:
 
 def _with_unit(number: _Number, unit: str, language: str) -> str:
     """Return a number with a unit's name in a language, in the form that fits the value."""
-    names = TEMPLATE_DATA["named units"].get({_AMERICAN: "en"}.get(language, language), {})
+    names = template_data()["named units"].get({_AMERICAN: "en"}.get(language, language), {})
     if name := names.get(unit.lower()):
         return f"{number.text} {name}"
     symbol_form = f"{number.text} {unit}".strip()
-    identifier = TEMPLATE_DATA["units"].get(unit.lower())
+    identifier = template_data()["units"].get(unit.lower())
     locale = _find_locale(language)
     if identifier is None or locale is None or number.value is None:
         return symbol_form
@@ -258,7 +274,7 @@ def _quantity(arguments: Arguments) -> str:
             return _adjective(number.text, unit, after, spelling)
     words = _with_unit(number, unit, spelling)
     # Further arguments are the units to convert to, unless they continue the quantity: 6 feet 4 inches.
-    if len(after) > 1 and after[1].lower() in TEMPLATE_DATA["smaller units"].get(unit, []):
+    if len(after) > 1 and after[1].lower() in template_data()["smaller units"].get(unit, []):
         smaller, rest = _read_number(after[0], language)
         if smaller and not rest:
             return f"{words} {_with_unit(smaller, after[1], spelling)}"
@@ -277,12 +293,12 @@ def _read_range(number: _Number, arguments: Arguments) -> tuple[_Number, list[st
 
     further = arguments.positional[1:]
     keywords = arguments.keywords
-    while len(further) > 1 and (joint := _RANGES.get(decode_entities(further[0]).lower())):
+    while len(further) > 1 and (joint := _ranges().get(decode_entities(further[0]).lower())):
         number = number.to(joint, end_of(further[1]))
         further = further[2:]
     # `{{convert|5|km|+/-=1}}`: the joint may be the name of an argument.
     for name, value in keywords.items():
-        if joint := _RANGES.get(name):
+        if joint := _ranges().get(name):
             number = number.to(joint, end_of(value))
     if power := keywords.get("e"):
         number = number.times_ten_to(power)
@@ -293,7 +309,7 @@ def _read_range(number: _Number, arguments: Arguments) -> tuple[_Number, list[st
 
 def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
     """Write a quantity before a noun: 10-inch, or 204-metre-high with the words that follow."""
-    identifier = TEMPLATE_DATA["units"].get(unit.lower())
+    identifier = template_data()["units"].get(unit.lower())
     locale = _find_locale(language)
     singular = identifier and locale and str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
     # For a name that CLDR lacks, Babel writes the identifier.
@@ -308,7 +324,7 @@ def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
 def _powers(arguments: Arguments) -> str:
     """Write `5|km|2|s|-1`, a number with the powers of its units, as 5 km2 s−1."""
     ends = 1
-    while arguments.at(ends).lower() in _RANGES:
+    while arguments.at(ends).lower() in _ranges():
         ends += 2
     numbers = arguments.positional[:ends] or [""]
     units = arguments.positional[ends:]
@@ -349,8 +365,8 @@ def _value(arguments: Arguments) -> str:
 
     words, *more = map(write, arguments.positional or [""])
     is_uncertain = bool(more and more[0])
-    if is_uncertain and more[0].lower() in _RANGES:
-        words += "".join(_RANGES.get(word.lower(), word) for word in more)
+    if is_uncertain and more[0].lower() in _ranges():
+        words += "".join(_ranges().get(word.lower(), word) for word in more)
     elif is_uncertain and more[0].startswith("("):
         # The uncertainty of the last digits, 5.25(3), needs no brackets around it.
         words += more[0]
@@ -382,7 +398,7 @@ def _times_power(words: str, power: str, is_uncertain: bool) -> str:
 def _unit_symbol(keywords: Mapping[str, str], name: str) -> str:
     """Return the symbol of the unit in an argument, or in the argument for a unit with a link, whose name ends in l."""
     code = keywords.get(name) or keywords.get(f"{name}l") or ""
-    return str(TEMPLATE_DATA["symbols of units"].get(code, code))
+    return str(template_data()["symbols of units"].get(code, code))
 
 
 def _nihongo(arguments: Arguments) -> str:
@@ -501,6 +517,9 @@ def _write_date(year: str, month: int | None, day: str, language: str) -> str:
     skeleton = _SKELETONS.get((bool(year), bool(day)))
     if skeleton is None:
         return ""
+    # With the time zones that it reads, a hundredth of a second that every command would pay.
+    from babel.dates import format_date, format_skeleton
+
     try:
         form = date(int(year or 2000), month, int(day or 1))
     except ValueError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import count
 from typing import NamedTuple
@@ -19,12 +19,12 @@ from ease.io.files import read_data_file
 from ease.names import nearest
 from ease.wikimedia.wikitext.families import (
     FAMILIES,
-    TEMPLATE_DATA,
     Arguments,
     Writer,
     make_arguments,
     name_country,
     show_number,
+    template_data,
     with_language,
 )
 from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM
@@ -43,11 +43,6 @@ TEMPLATE = 10
 """The namespace of templates."""
 HIDDEN = "hidden"
 """The specification of templates that print nothing where they stand: references, anchors, maintenance marks."""
-LISTS_DIGEST = hashlib.blake2b(
-    b"".join(files(__package__).joinpath(name).read_bytes() for name in ("templates.yml", "template_items.yml")),
-    digest_size=8,
-).hexdigest()
-"""Hash of the shipped lists, on which what is learnt from a dump depends."""
 # What an unknown template leaves: a gap like any other, and the mark.
 _HOLE = GAP + HOLE
 # Nested templates that are shown; deeper ones are removed, as beyond MediaWiki's limit of 40 expansions.
@@ -81,8 +76,26 @@ _CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\
 _COUNTRY = re.compile(r"[A-Z]{3}")
 _FRACTION = re.compile(r"\d{1,3}/\d{1,3}")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
-_FORMATNUM = frozenset(TEMPLATE_DATA["formatnum"])
-_HIDDEN_PATTERN = re.compile("|".join(TEMPLATE_DATA["hidden patterns"]))
+
+
+@cache
+def lists_digest() -> str:
+    """Return a hash of the shipped lists, on which what is learnt from a dump depends."""
+    names = ("templates.yml", "template_items.yml")
+    content = b"".join(files(__package__).joinpath(name).read_bytes() for name in names)
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+@cache
+def _template_items() -> dict[str, dict[str, list[object]]]:
+    """Return the content of `template_items.yml`: names of the same template on each wiki."""
+    content: dict[str, dict[str, list[object]]] = read_data_file(__package__, "template_items.yml")
+    return content
+
+
+@cache
+def _hidden_pattern() -> re.Pattern[str]:
+    return re.compile("|".join(template_data()["hidden patterns"]))
 
 
 class LearntTemplates(dict[str, str]):
@@ -152,12 +165,8 @@ class TemplateTable:
         prefix, colon, rest = words.partition(":")
         if colon:
             function = prefix.strip().lower().removeprefix("#")
-            if function in _FORMATNUM:
-                return TemplateEntry(_show_formatnum, True)
-            if function in _FUNCTIONS:
-                return TemplateEntry(_FUNCTIONS[function], True)
-            if function in _HIDDEN_FUNCTIONS:
-                return TemplateEntry(None, True)
+            if entry := _functions().get(function):
+                return entry
             if function in self._namespaces or not prefix:
                 words = rest.strip()
         return self.find_template(words)
@@ -280,7 +289,7 @@ def _find_by_form(name: str, language: str) -> TemplateEntry | None:
         return read_specification("argument: 1")
     if _LINK_TEMPLATE.fullmatch(name):
         return read_specification("argument: d|label|3|1")
-    if _HIDDEN_PATTERN.fullmatch(name):
+    if _hidden_pattern().fullmatch(name):
         return TemplateEntry(None)
     return None
 
@@ -316,7 +325,7 @@ def _listed(code: str) -> dict[str, TemplateEntry]:
         if entry is None:
             raise ValueError(f"{name}: unknown specification {specification!r}")
         entries[str(name).lower()] = entry
-    for name, output in TEMPLATE_DATA["text"].get(code, {}).items():
+    for name, output in template_data()["text"].get(code, {}).items():
         # Not through a specification, which would lose the spaces around a dash.
         entries[str(name).lower()] = TemplateEntry(_constant(output))
     return entries
@@ -325,19 +334,16 @@ def _listed(code: str) -> dict[str, TemplateEntry]:
 def _listed_specifications(code: str) -> Iterator[tuple[object, str]]:
     """Yield names and specifications; of several for one name, the last one counts."""
     sections: list[Mapping[str, Sequence[object]]] = [
-        {
-            specification: names_by_wiki.get(code, ())
-            for specification, names_by_wiki in read_data_file("ease.wikimedia.wikitext", "template_items.yml").items()
-        },
-        {HIDDEN: TEMPLATE_DATA["hidden"].get(code, ())},
-        TEMPLATE_DATA["own"].get(code, {}),
-        {f"argument: {place}": names for place, names in TEMPLATE_DATA["argument"].get(code, {}).items()},
-        {f"ship: {prefix}": names for prefix, names in TEMPLATE_DATA["ships"].get(code, {}).items()},
+        {specification: names_by_wiki.get(code, ()) for specification, names_by_wiki in _template_items().items()},
+        {HIDDEN: template_data()["hidden"].get(code, ())},
+        template_data()["own"].get(code, {}),
+        {f"argument: {place}": names for place, names in template_data()["argument"].get(code, {}).items()},
+        {f"ship: {prefix}": names for prefix, names in template_data()["ships"].get(code, {}).items()},
     ]
     for section in sections:
         for specification, names in section.items():
             yield from ((name, specification) for name in names)
-    for name, prefix in TEMPLATE_DATA["prefix"].get(code, {}).items():
+    for name, prefix in template_data()["prefix"].get(code, {}).items():
         yield name, f"prefix: {prefix}"
 
 
@@ -351,7 +357,7 @@ def listed_specification(name: str, language: str) -> str | None:
     lower = name.lower()
     if specification := _specifications(language).get(lower) or _specifications("all").get(lower):
         return specification
-    if _HIDDEN_PATTERN.fullmatch(lower):
+    if _hidden_pattern().fullmatch(lower):
         return HIDDEN
     return None
 
@@ -368,13 +374,18 @@ def _change_first(change: Callable[[str], str]) -> Writer:
     return lambda arguments: change(arguments.at(0)[:1]) + arguments.at(0)[1:]
 
 
-_FUNCTIONS: Mapping[str, Writer] = {
-    "lc": lambda arguments: arguments.at(0).lower(),
-    "uc": lambda arguments: arguments.at(0).upper(),
-    "lcfirst": _change_first(str.lower),
-    "ucfirst": _change_first(str.upper),
-}
-_HIDDEN_FUNCTIONS = frozenset(TEMPLATE_DATA["hidden functions"])
+@cache
+def _functions() -> dict[str, TemplateEntry]:
+    """Return the parser functions whose words are known, by lower-case name without `#`."""
+    writers: dict[str, Writer | None] = dict.fromkeys(template_data()["hidden functions"])
+    writers |= {
+        "lc": lambda arguments: arguments.at(0).lower(),
+        "uc": lambda arguments: arguments.at(0).upper(),
+        "lcfirst": _change_first(str.lower),
+        "ucfirst": _change_first(str.upper),
+    }
+    writers |= dict.fromkeys(template_data()["formatnum"], _show_formatnum)
+    return {name: TemplateEntry(writer, True) for name, writer in writers.items()}
 
 
 def replace_templates(text: str, templates: TemplateTable | None = None) -> str:
