@@ -100,6 +100,30 @@ def _find_locale(language: str) -> Locale | None:
         return None
 
 
+class _Grouping(NamedTuple):
+    """How a language writes numbers: marks, sizes of groups, and the fewest digits that are grouped."""
+
+    decimal_mark: str
+    separator: str
+    size: int
+    further_size: int
+    least: int
+
+
+@cache
+def _find_grouping(language: str) -> _Grouping | None:
+    # Babel looks each of these up anew, which would take most of the time of a number.
+    locale = _find_locale(language)
+    if locale is None:
+        return None
+    # India's languages group the digits above the thousands by two.
+    size, further_size = locale.decimal_formats[None].grouping
+    least = size + 1
+    if language in template_data()["ungrouped thousands"]:
+        least = size + 2
+    return _Grouping(get_decimal_symbol(locale), get_group_symbol(locale), size, further_size, least)
+
+
 def _format_number(word: str, language: str) -> str:
     """Return a number with the separators of a language, and `1e6` with its zeros; another word unchanged."""
     if _EXPONENT.fullmatch(word):
@@ -146,12 +170,12 @@ def _parse_number(match: re.Match[str], language: str) -> _Number:
         # The next integer has the form of the unit: 1⁄2 kilometre, 1 1⁄2 kilometres.
         return _Number(sign + fraction, Decimal(match["integer"] or 0) + 1)
     digits = re.sub("[ '’]", "", match["digits"])
-    locale = _find_locale(language)
-    if locale is None or len(digits) > _MOST_DIGITS:
+    grouping = _find_grouping(language)
+    if grouping is None or len(digits) > _MOST_DIGITS:
         return _Number(sign + match["digits"], None)
 
     # Templates accept the decimal mark of the language and the English one.
-    own_mark = get_decimal_symbol(locale)
+    own_mark = grouping.decimal_mark
     marks = re.findall("[.,]", digits)
     mark = own_mark
     if marks:
@@ -169,7 +193,7 @@ def _parse_number(match: re.Match[str], language: str) -> _Number:
         value = Decimal(f"{integer or 0}.{decimals}")
     else:
         value = Decimal(integer)
-    text = _group_digits(integer.lstrip("0") or "0", locale, language)
+    text = _group_digits(integer.lstrip("0") or "0", grouping)
     if decimals:
         # English has no decimal comma: one that groups no thousands stays.
         if own_mark == "." and len(marks) == 1:
@@ -179,42 +203,51 @@ def _parse_number(match: re.Match[str], language: str) -> _Number:
     return _Number(sign + text, value)
 
 
-def _group_digits(digits: str, locale: Locale, language: str) -> str:
+def _group_digits(digits: str, grouping: _Grouping) -> str:
     """Return an integer with a language's separators between its groups of digits."""
-    # India's languages group the digits above the thousands by two.
-    size, further_size = locale.decimal_formats[None].grouping
-    least = size + 1
-    if language in template_data()["ungrouped thousands"]:
-        least = size + 2
-    if len(digits) < least:
+    if len(digits) < grouping.least:
         return digits
-    groups = [digits[-size:]]
-    rest = digits[:-size]
+    groups = [digits[-grouping.size :]]
+    rest = digits[: -grouping.size]
     while rest:
-        groups.insert(0, rest[-further_size:])
-        rest = rest[:-further_size]
-    return str(get_group_symbol(locale)).join(groups)
+        groups.insert(0, rest[-grouping.further_size :])
+        rest = rest[: -grouping.further_size]
+    return grouping.separator.join(groups)
 
 
 def _with_unit(number: _Number, unit: str, language: str) -> str:
     """Return a number with a unit's name in a language, in the form that fits the value."""
     names = template_data()["named units"].get({_AMERICAN: "en"}.get(language, language), {})
-    if name := names.get(unit.lower()):
-        return f"{number.text} {name}"
+    if own_name := names.get(unit.lower()):
+        return f"{number.text} {own_name}"
     symbol_form = f"{number.text} {unit}".strip()
     identifier = template_data()["units"].get(unit.lower())
     locale = _find_locale(language)
     if identifier is None or locale is None or number.value is None:
         return symbol_form
     try:
-        phrase = str(format_unit(number.value, identifier, locale=locale))
-        value_text = str(format_decimal(number.value, locale=locale))
+        plural_form = str(locale.plural_form(number.value))
+        key = (identifier, language, plural_form)
+        if key not in _UNIT_NAMES:
+            phrase = str(format_unit(number.value, identifier, locale=locale))
+            _UNIT_NAMES[key] = _read_unit_name(phrase, str(format_decimal(number.value, locale=locale)), identifier)
     except (NumberFormatError, ValueError, ArithmeticError):
         return symbol_form
-    # For a name that CLDR lacks, Babel writes the identifier.
-    if identifier in phrase or value_text not in phrase:
+    if (name := _UNIT_NAMES[key]) is None:
         return symbol_form
-    return phrase.replace(value_text, number.text, 1)
+    return f"{name[0]}{number.text}{name[1]}"
+
+
+# The text before and after the number by unit, language and plural form; None if CLDR has no name with a number.
+_UNIT_NAMES: dict[tuple[str, str, str], tuple[str, str] | None] = {}
+
+
+def _read_unit_name(phrase: str, number: str, identifier: str) -> tuple[str, str] | None:
+    # For a name that CLDR lacks, Babel writes the identifier.
+    if identifier in phrase or number not in phrase:
+        return None
+    before, _, after = phrase.partition(number)
+    return before, after
 
 
 class Arguments(NamedTuple):
@@ -435,10 +468,17 @@ def _as_of(arguments: Arguments) -> str:
 
 def _month(number: str, language: str) -> str:
     """Return a month's name in a language; another word unchanged."""
-    locale = _find_locale(language)
-    if locale is None or not number.isdecimal() or len(number) > 2:
+    if not number.isdecimal() or len(number) > 2:
         return number
-    return str(locale.months["format"]["wide"].get(int(number), number))
+    return _month_names(language).get(int(number), number)
+
+
+@cache
+def _month_names(language: str) -> dict[int, str]:
+    locale = _find_locale(language)
+    if locale is None:
+        return {}
+    return {number: str(name) for number, name in locale.months["format"]["wide"].items()}
 
 
 def _date(arguments: Arguments) -> str:

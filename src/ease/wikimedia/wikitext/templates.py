@@ -461,9 +461,9 @@ def _add(replacements: list[Replacement], template: Replacement) -> None:
     while first and replacements[first - 1].start >= template.start:
         first -= 1
     if template.entry is not None:
-        template = template._replace(inside=replacements[first:])
-    del replacements[first:]
-    replacements.append(template)
+        # Not `_replace`, which takes several times as long.
+        template = Replacement(template.start, template.end, template.mark, template.entry, replacements[first:])
+    replacements[first:] = [template]
 
 
 class _Renderer:
@@ -529,17 +529,26 @@ def read_arguments(source: str, language: str) -> Arguments:
     """Split a template's content at its bars, but not at those of links."""
     exact: dict[str, str] = {}
     unnumbered = count(1)
-    size = len(source)
-    position = 0
-    while position <= size:
-        part = _PART.match(source, position)
-        # The pattern also matches the empty text.
-        assert part is not None
-        position = part.end() + 1
-        name, sign, value = part[0].partition("=")
+    for part in _split_at_bars(source):
+        name, sign, value = part.partition("=")
         name = name.strip()
         if sign and _ARGUMENT_NAME.fullmatch(name):
             exact[name] = value.strip()
         else:
-            exact[str(next(unnumbered))] = part[0].strip()
+            exact[str(next(unnumbered))] = part.strip()
     return make_arguments(exact, language)
+
+
+def _split_at_bars(source: str) -> list[str]:
+    # Without what the pattern protects, the simple way is several times as fast.
+    if "[[" not in source and "-{" not in source:
+        return source.split("|")
+    parts: list[str] = []
+    position = 0
+    while position <= len(source):
+        part = _PART.match(source, position)
+        # The pattern also matches the empty text.
+        assert part is not None
+        position = part.end() + 1
+        parts.append(part[0])
+    return parts
