@@ -7,8 +7,6 @@ import pkgutil
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from importlib import import_module
-from types import ModuleType
 
 from ease.errors import EaseError
 
@@ -101,9 +99,3 @@ def module_names(folders: Iterable[str]) -> list[str]:
     """Return the names of the modules on a package's `__path__`, sorted, without `base` and subpackages."""
     modules = pkgutil.iter_modules(folders)
     return sorted(module.name for module in modules if module.name != "base" and not module.ispkg)
-
-
-def named_module(package: str, name: str, names: list[str], what: str) -> ModuleType:
-    """Import a module of a package that has modules of some names; `what` is their kind, for the message."""
-    check_name(name, names, what)
-    return import_module(f"{package}.{name}")

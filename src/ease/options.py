@@ -77,6 +77,18 @@ def _kinds(model: type[BaseModel]) -> dict[str, list[Any]]:
     return kinds_by_field
 
 
+def check_limits(options: StrictModel, *quantities: str) -> None:
+    """Raise EaseError if the lower limit of a quantity, such as `min_characters`, is above its upper limit."""
+    for quantity in quantities:
+        minimum = getattr(options, f"min_{quantity}")
+        maximum = getattr(options, f"max_{quantity}")
+        if minimum > maximum:
+            raise EaseError(
+                f"`min_{quantity}` ({minimum}) exceeds `max_{quantity}` ({maximum}): lower the first or raise the "
+                "second."
+            )
+
+
 def validate(model: type[Model], values: Any, what: str) -> Model:
     """Validate a mapping or a JSON text.
 

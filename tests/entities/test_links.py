@@ -82,19 +82,6 @@ def test_links_are_resolved_through_redirects_and_counted(duckdb_engine: SQLBack
     assert summary == [("en", 2, 7, 3), ("ja", 1, 4, 2), ("pt", 1, 1, 0)]
 
 
-def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
-    return list(links_module.sample_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
-
-
-def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
-    texts = [f"Sentence {number}" for number in range(50)]
-    whole = drawn([*texts, *texts[:20]], None, 3)
-    assert sorted(whole) == sorted(texts)
-    assert whole != texts
-    assert drawn([*reversed(texts), "Sentence 7"], 10, 3) == whole[:10]
-    assert drawn(texts, 10, 4) != whole[:10]
-
-
 def test_sitelinks_are_of_pages_with_items_and_types_of_linked_items(duckdb_engine: SQLBackend) -> None:
     def table(names: str, *values: tuple[Any, ...]) -> ibis.Table:
         return ibis.memtable(pd.DataFrame(values, columns=names.split()))

@@ -184,3 +184,16 @@ def test_each_language_has_one_permutation_for_positives_and_negatives(duckdb_en
         assert set(names.values()) <= set(range(1000, 1050))
         assert any(before != after for before, after in names.items())
     assert renamed["en"] != renamed["ja"]
+
+
+def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
+    return list(pairs_module.sample_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
+
+
+def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
+    texts = [f"Sentence {number}" for number in range(50)]
+    whole = drawn([*texts, *texts[:20]], None, 3)
+    assert sorted(whole) == sorted(texts)
+    assert whole != texts
+    assert drawn([*reversed(texts), "Sentence 7"], 10, 3) == whole[:10]
+    assert drawn(texts, 10, 4) != whole[:10]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, as_table, draw, take_first
-from ease.entities.links import SENTENCE_KEY, check_limits, holes_of, page_subjects
+from ease.entities.links import SENTENCE_KEY, holes_of, page_subjects
 from ease.lazy import ibis, ir
-from ease.options import StrictModel
+from ease.options import StrictModel, check_limits
 
 LEFT = "left"
 """Side of a pair in the language that is audited"""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64
-from ease.entities.links import SENTENCE_KEY, check_limits, holes_of, page_subjects
+from ease.entities.links import SENTENCE_KEY, holes_of, page_subjects
 from ease.errors import EaseError
 from ease.lazy import ibis, ir
-from ease.options import StrictModel
+from ease.options import StrictModel, check_limits
 
 LanguagePair = tuple[str, str]
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ease.entities.hashing import as_int64, as_table, draw, hash_text
+from ease.entities.hashing import as_int64, as_table, hash_text
 from ease.errors import EaseError
 from ease.lazy import ibis, ir
-from ease.options import StrictModel
 
 SENTENCE_KEY = ("language", "page_id", "sentence_index")
 """Columns that identify a sentence"""
-
-_SENTENCES_IN_MEMORY = 8192
 
 
 def holes_of(sentences: ir.Table) -> ir.IntegerValue:
@@ -20,28 +17,6 @@ def holes_of(sentences: ir.Table) -> ir.IntegerValue:
     if "holes" in sentences.columns:
         return sentences.holes
     return ibis.literal(0, "int32")
-
-
-def sample_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
-    """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
-    sentences = pairs.select("sentence").distinct()
-    # In a column of its own, since a draw repeats the expressions of its keys.
-    hashed = sentences.mutate(key=hash_text(sentences.sentence))
-    sample = hashed.order_by([draw(seed, hashed.key), hashed.sentence]).limit(rows).select("sentence")
-    for batch in sample.to_pyarrow_batches(chunk_size=_SENTENCES_IN_MEMORY):
-        yield from batch.column("sentence").to_pylist()
-
-
-def check_limits(options: StrictModel, *quantities: str) -> None:
-    """Raise EaseError if the lower limit of a quantity, such as `min_characters`, is above its upper limit."""
-    for quantity in quantities:
-        minimum = getattr(options, f"min_{quantity}")
-        maximum = getattr(options, f"max_{quantity}")
-        if minimum > maximum:
-            raise EaseError(
-                f"`min_{quantity}` ({minimum}) exceeds `max_{quantity}` ({maximum}): lower the first or raise the "
-                "second."
-            )
 
 
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:

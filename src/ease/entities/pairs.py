@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, draw, hash_text, take_first
-from ease.entities.links import SENTENCE_KEY, check_limits, holes_of
+from ease.entities.links import SENTENCE_KEY, holes_of
 from ease.entities.negatives import MiningInputs, have_negatives
 from ease.errors import EaseError
 from ease.lazy import ibis, ir, pd
-from ease.options import StrictModel
+from ease.options import StrictModel, check_limits
 
 PAIR_KEY = (*SENTENCE_KEY, "entity")
 """Columns that identify a pair"""
@@ -273,3 +273,16 @@ def _removals(counts: Mapping[str, int]) -> str:
     """Return how many pairs each filter removed, and the filters' parameters, for a message."""
     reasons = (f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
     return "; ".join(reasons) or "none"
+
+
+_SENTENCES_IN_MEMORY = 8192
+
+
+def sample_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
+    """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
+    sentences = pairs.select("sentence").distinct()
+    # In a column of its own, since a draw repeats the expressions of its keys.
+    hashed = sentences.mutate(key=hash_text(sentences.sentence))
+    sample = hashed.order_by([draw(seed, hashed.key), hashed.sentence]).limit(rows).select("sentence")
+    for batch in sample.to_pyarrow_batches(chunk_size=_SENTENCES_IN_MEMORY):
+        yield from batch.column("sentence").to_pylist()

@@ -78,7 +78,7 @@ def load_baseline(
     from ease.encoders.encoder import load_for_evaluation
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, remove_language_subspace
-    from ease.entities.links import sample_sentences
+    from ease.entities.pairs import sample_sentences
 
     encoder = load_for_evaluation(name, baseline)
     if not baseline.language_rank:

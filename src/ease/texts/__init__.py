@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.lazy import ibis, ir
-from ease.names import module_names, named_module
+from ease.names import check_name, module_names
 from ease.options import validate
 from ease.texts.components.sources import TEXT_COLUMNS, SourceOptions, Workspace
 
@@ -26,7 +27,8 @@ def kind_names() -> list[str]:
 
 def get_kind(name: str) -> type[SourceOptions]:
     """Return the class of a kind: the subclass of `SourceOptions` that its module defines."""
-    module = named_module(__name__, name, kind_names(), "kind of texts in `data`")
+    check_name(name, kind_names(), "kind of texts in `data`")
+    module = import_module(f"{__name__}.{name}")
     (kind,) = (
         value
         for value in vars(module).values()

@@ -158,7 +158,7 @@ def _write_model(
     from ease.encoders.encoder import load_encoder
     from ease.encoders.exports import export_encoder
     from ease.encoders.small_vocabulary import trim_vocabulary
-    from ease.entities.links import sample_sentences
+    from ease.entities.pairs import sample_sentences
     from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 
     shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))

@@ -107,7 +107,7 @@ def train_whitening(
     from ease.encoders.encoder import load_encoder, save_encoder
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SUMMARY, whiten_encoder
-    from ease.entities.links import sample_sentences
+    from ease.entities.pairs import sample_sentences
 
     sentences = sample_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
     start_folder = choose_start(setting, WHITENING, untrained, mlm)
