@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+from ease.lazy import torch
 
 
 def best_device() -> torch.device:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
     import pyarrow.compute as pc
+    import torch
     from plotly import subplots
 else:
     ir = LazyModule("ibis.expr.types")
@@ -37,5 +38,6 @@ else:
     pd = LazyModule("pandas")
     go = LazyModule("plotly.graph_objects")
     subplots = LazyModule("plotly.subplots")
+    torch = LazyModule("torch")
 
-__all__ = ["LazyModule", "go", "ibis", "ir", "pc", "pd", "subplots"]
+__all__ = ["LazyModule", "go", "ibis", "ir", "pc", "pd", "subplots", "torch"]

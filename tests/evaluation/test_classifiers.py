@@ -13,7 +13,8 @@ from torch.nn import functional
 
 from ease.errors import EaseError
 from ease.evaluation import classifiers
-from ease.evaluation.classifiers import LabelledEmbeddings, NetworkClassifier, fit_selected, train_classifier
+from ease.evaluation.classifiers import LabelledEmbeddings, fit_selected, train_classifier
+from ease.evaluation.network_classifier import NetworkClassifier
 
 NAMES = np.array(["MCAT", "CCAT", "GCAT"])
 

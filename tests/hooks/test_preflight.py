@@ -323,8 +323,7 @@ def test_a_run_that_reads_no_given_parameter_is_refused(empty: Project) -> None:
 
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:
     test, project = "stsb:test", make_project(tmp_path)
-    setting, ease = {"dev_tasks": ["stsb:dev"], "test_tasks": [test]}, {"options": {"temperatur": 1}}
-    local(project, "parameters.yml", {"multilingual": {"setting": setting, "ease": ease}})
+    local(project, "parameters.yml", {"multilingual": {"setting": {"dev_tasks": ["stsb:dev"], "test_tasks": [test]}}})
     with given_context(project) as context:
         catalog = context.catalog
         options = [catalog.load(f"params:{name}") for name in ("acquire", "acquire_evaluation", "tasks")]
@@ -337,8 +336,16 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
         moved = faults_of(context, "evaluate", "multilingual.simcse", tasks__stsb__path="../../etc/passwd")
         assert moved[-1].startswith("`tasks.stsb.path` is ../../etc/passwd, and its set was located at stsb. This run ")
         assert "first run the pipeline `acquire_evaluation` with the same --params" in moved[-1]
-        (wrong,) = (fault for fault in faults_of(context, "train", "multilingual.ease") if "temperatur" in fault)
         typed = {"multilingual__setting__test_tasks": test}
         faults = faults_of(context, "acquire_evaluation", "multilingual", **typed)
     assert_lines(faults, "`multilingual.setting.test_tasks` names stsb:test, which lacks stsb/sts-test.csv in ")
-    assert wrong.startswith("Parameter `multilingual.ease`: Parameters of method 'ease': ")
+
+
+def test_a_wrong_option_of_a_method_is_refused_after_what_needs_no_torch(context: KedroContext) -> None:
+    wrong = {"multilingual__ease__options__temperatur": 1}
+    (fault,) = faults_of(context, "train_multilingual", **wrong)
+    assert fault.startswith("Parameter `multilingual.ease`: Parameters of method 'ease': ")
+    assert "did you mean temperature" in fault
+    missing = {"entity_embeddings__source": "file", "entity_embeddings__file": "vectors.txt"}
+    (fault,) = faults_of(context, "train_multilingual", **missing, **wrong)
+    assert fault.startswith("vectors.txt does not exist")

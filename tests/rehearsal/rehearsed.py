@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from ease.encoders.word_vectors import is_vector_file
+from ease.encoders.check import is_vector_file
 from tests.contexts import load_parameters
 from tests.project import METHODS, SWEEPS, Project, make_project
 from tests.rehearsal.made_hub import add_encoder, write_encoder

@@ -48,10 +48,16 @@ _NO_CODE = {"local_files_only": True, "trust_remote_code": False}
 
 
 def check_encoder(name: str, *, transformer: bool = False) -> None:
-    """Check the files of an encoder in a folder, in the hub's cache or on the hub.
+    """Check the files of an encoder in a folder, in the hub's cache or on the hub, and what they contain.
 
     With `transformer`, it must begin with a transformer, as the encoders that methods train.
     """
+    check_encoder_files(name, transformer=transformer)
+    check_encoder_contents(name)
+
+
+def check_encoder_files(name: str, *, transformer: bool = False) -> None:
+    """Check what needs no torch: that an encoder's files are there, or that the hub has them."""
     if name == RANDOM:
         return
     if name.startswith(RANDOM):
@@ -66,6 +72,25 @@ def check_encoder(name: str, *, transformer: bool = False) -> None:
             f"Encoder {name!r} is not a transformer, and this training needs one: give a transformer's folder or name "
             "on the Hugging Face hub."
         )
+
+
+def check_encoder_contents(name: str) -> None:
+    """Check that the architecture is known, and that weights and tokenizer fit it; imports torch and transformers.
+
+    Only complete encoders on this machine are checked.
+    """
+    if name.startswith(RANDOM) or is_vector_file(name):
+        return
+    folder = _local_folder(name)
+    if folder is None or _is_to_download(name, folder):
+        return
+    transformer = _transformer_folder(folder)
+    if transformer is None:
+        return
+    try:
+        _check_transformer(transformer)
+    except Exception as error:  # whatever libraries raise for the files of others
+        raise EaseError(cannot_load(name, error)) from error
 
 
 def cannot_load(name: str, error: Exception) -> str:
@@ -199,13 +224,20 @@ def _begins_with_transformer(name: str) -> bool:
     return folder.is_dir() and _transformer_folder(folder) is not None
 
 
-def _check_files(name: str) -> None:
-    """Check that the files are there, the architecture is known, and weights and tokenizer are complete."""
+def is_vector_file(name: str) -> bool:
+    """Whether the name of an encoder denotes a file of word vectors, which may be missing."""
+    return name.endswith((".txt", ".vec", ".gz")) or Path(name).is_file()
+
+
+def _is_to_download(name: str, folder: Path) -> bool:
+    """Return whether an encoder's folder is of the hub's cache, and lacks the weights, which the hub has."""
     from huggingface_hub import constants
-    from transformers import AutoTokenizer
 
-    from ease.encoders.word_vectors import is_vector_file
+    return folder != Path(name) and not constants.HF_HUB_OFFLINE and not _has_weights(folder)
 
+
+def _check_files(name: str) -> None:
+    """Check that the files are there, or that the hub has them."""
     if is_vector_file(name):
         if not Path(name).is_file():
             raise ValueError(f"there is no file {name}")
@@ -213,8 +245,7 @@ def _check_files(name: str) -> None:
     folder = _local_folder(name)
     if folder is None and not HUB_NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name}")
-    # The hub's cache may hold a configuration without weights.
-    if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _has_weights(folder)):
+    if folder is None or _is_to_download(name, folder):
         files = ask_hub(name)
         if MODULES not in files and not (CONFIG in files and files & set(WEIGHTS)):
             raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}")
@@ -228,6 +259,12 @@ def _check_files(name: str) -> None:
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
     if not _has_weights(transformer):
         raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
+
+
+def _check_transformer(transformer: Path) -> None:
+    """Check that the architecture is known, and that weights and tokenizer are complete."""
+    from transformers import AutoTokenizer
+
     config = _check_weights(transformer)
     try:
         tokenizer = AutoTokenizer.from_pretrained(transformer, **_NO_CODE)

@@ -22,6 +22,7 @@ from ease.encoders.check import (
     check_tokenizer,
     commit_of,
     is_sentence_encoder,
+    is_vector_file,
     no_progress_bars,
     place_of,
 )
@@ -38,7 +39,7 @@ from ease.encoders.prompts import (
     summarize_prompts,
 )
 from ease.encoders.tokenizer import train_tokenizer
-from ease.encoders.word_vectors import is_vector_file, load_word_vectors
+from ease.encoders.word_vectors import load_word_vectors
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.locks import temporary_folder

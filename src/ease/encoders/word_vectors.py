@@ -60,11 +60,6 @@ class WordTokenizer(WhitespaceTokenizer):
         return WordTokenizer(saved.get_vocab(), keep_stop_words=not saved.stop_words)
 
 
-def is_vector_file(name: str) -> bool:
-    """Whether the name of an encoder denotes a file of word vectors, which may be missing."""
-    return name.endswith((".txt", ".vec", ".gz")) or Path(name).is_file()
-
-
 def load_word_vectors(path: Path, *, stop_words: bool = False) -> SentenceTransformer:
     """Return an encoder that averages the vectors of a sentence's words (appendix F: average GloVe embeddings).
 

@@ -1,4 +1,4 @@
-"""Classifiers on frozen embeddings: their data, the choice of a hyperparameter, a linear one and a small network."""
+"""Classifiers on frozen embeddings: their data, the choice of a hyperparameter, and a linear one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
-from joblib import parallel_config
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
-from threadpoolctl import threadpool_limits
-from torch import nn
-from torch.nn import functional
+from numpy.typing import NDArray
 
 from ease.errors import EaseError
+from ease.lazy import torch
 from ease.similarity.vectors import finite_rows
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +58,9 @@ def one_thread() -> Iterator[None]:
 
     scikit-learn's warnings of fits that have not converged are suppressed: what they concern is logged.
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -74,6 +73,8 @@ def one_thread() -> Iterator[None]:
 
 def stratified_folds(labels: Labels, count: int, seed: int) -> StratifiedKFold:
     """Return folds with seeded, shuffled rows; refuse a class with fewer rows than there are folds."""
+    from sklearn.model_selection import StratifiedKFold
+
     classes, counts = np.unique(labels, return_counts=True)
     if (least := counts.min()) < count:
         raise EaseError(
@@ -95,6 +96,9 @@ def fit_selected(
     development data, to which the classifier is not fitted, or folds of the training data. With the classifier comes
     the accuracy that chose its hyperparameter; None without a choice.
     """
+    from joblib import parallel_config
+    from sklearn.base import clone
+
     require_known_classes(training.labels)
     rows = training.embeddings.astype(np.float64)
     ((name, candidates),) = grid.items()
@@ -120,6 +124,8 @@ def _fit_search(
     choosing: LabelledEmbeddings | StratifiedKFold,
 ) -> GridSearchCV:
     """Fit the candidates, and compare their accuracies on development data or on folds."""
+    from sklearn.model_selection import GridSearchCV, PredefinedSplit
+
     splitter = choosing
     if isinstance(choosing, LabelledEmbeddings):
         # -1 marks rows that are always for training, 0 those of the only test fold.
@@ -128,50 +134,6 @@ def _fit_search(
         labels = np.concatenate([labels, choosing.labels])
     search = GridSearchCV(model, grid, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter)
     return search.fit(rows, labels)
-
-
-@dataclass(eq=False)
-class NetworkClassifier(ClassifierMixin, BaseEstimator):
-    """A hidden layer, dropout, a sigmoid and an output layer, trained by Adam on mini-batches (SentEval's MLP).
-
-    The seed determines the weights, the order of rows and the dropout.
-    """
-
-    hidden: int = 50
-    dropout: float = 0.2
-    epochs: int = 10
-    batch_size: int = 64
-    weight_decay: float = 0.0
-    seed: int = 1111
-
-    def fit(self, embeddings: ArrayLike, labels: ArrayLike) -> Self:
-        """Train on embeddings (n, dimension) and labels (n,) of at least two classes."""
-        rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32))
-        self.classes_ = require_known_classes(np.asarray(labels))
-        targets = torch.from_numpy(np.searchsorted(self.classes_, np.asarray(labels)))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            self.network_ = nn.Sequential(
-                nn.Linear(rows.shape[1], self.hidden),
-                nn.Dropout(self.dropout),
-                nn.Sigmoid(),
-                nn.Linear(self.hidden, len(self.classes_)),
-            )
-            optimizer = torch.optim.Adam(self.network_.parameters(), weight_decay=self.weight_decay)
-            for _ in range(self.epochs):
-                for batch in torch.randperm(len(rows)).split(self.batch_size):
-                    optimizer.zero_grad()
-                    functional.cross_entropy(self.network_(rows[batch]), targets[batch]).backward()
-                    optimizer.step()
-        self.network_.eval()
-        return self
-
-    def predict(self, embeddings: ArrayLike) -> Labels:
-        """Return the class of each embedding: (n, dimension) -> (n,)."""
-        with torch.no_grad():
-            logits = self.network_(torch.from_numpy(np.asarray(embeddings, dtype=np.float32)))
-        predicted: Labels = self.classes_[logits.argmax(dim=1).numpy()]
-        return predicted
 
 
 class LinearClassifier(NamedTuple):
@@ -183,7 +145,7 @@ class LinearClassifier(NamedTuple):
 
     def hits(self, data: LabelledEmbeddings) -> NDArray[np.bool_]:
         """Whether the class of each embedding is predicted: (n,)."""
-        logits = functional.linear(torch.from_numpy(data.embeddings), self.weight, self.bias)
+        logits = torch.nn.functional.linear(torch.from_numpy(data.embeddings), self.weight, self.bias)
         hits: NDArray[np.bool_] = self.classes[logits.argmax(dim=1).numpy()] == data.labels
         return hits
 
@@ -226,7 +188,8 @@ def train_classifier(
     )
     for step, batch in enumerate(batches, start=1):
         optimizer.zero_grad()
-        functional.cross_entropy(functional.linear(rows[batch], weight, bias), targets[batch]).backward()
+        logits = torch.nn.functional.linear(rows[batch], weight, bias)
+        torch.nn.functional.cross_entropy(logits, targets[batch]).backward()
         torch.nn.utils.clip_grad_norm_([weight, bias], clip_norm)
         optimizer.step()
         schedule.step()

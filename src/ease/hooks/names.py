@@ -27,7 +27,6 @@ from ease.methods import method_names
 from ease.names import REMOVED_NAMES, check_name, nearest, suggest
 from ease.options import Words, dotted, format_validation_error, is_within, overlaid
 from ease.pipelines.parameters import parameter_names
-from ease.pipelines.recipe import Recipe
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
 from ease.pipelines.teach.setting import complete_taught_setting
 
@@ -279,7 +278,7 @@ def _hint(name: str, parameters: Collection[str]) -> str:
 def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any]) -> None:
     """Refuse wrong values and unknown fields; Kedro would report them twice, in many lines and without suggestions.
 
-    Parameters of the command line are checked first; of these, also the methods' own options.
+    Parameters of the command line are checked first. The methods' own options are checked by a run that trains.
     """
     types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     types |= SINGLE
@@ -290,10 +289,7 @@ def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any])
         if value is None:
             continue
         try:
-            options: Any = TypeAdapter(types[name]).validate_python(value)
-            # This imports the method, and so torch, which takes seconds: only where a mistake is likely.
-            if name in overridden and isinstance(options, Recipe):
-                options.check_options()
+            TypeAdapter(types[name]).validate_python(value)
         except ValidationError as error:
             raise EaseError(f"Parameter `{name}`: {format_validation_error(error, types[name])}") from error
         except EaseError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,7 @@ from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
+from ease.encoders.check import check_encoder_contents, check_encoder_files
 from ease.errors import EaseError
 from ease.evaluation.scoring import check_references
 from ease.evaluation.sets import check_address, read_located
@@ -34,7 +36,7 @@ Options = TypeVar("Options")
 
 
 class PlannedRun:
-    """The nodes that will run with their parameters, and the messages of failed checks.
+    """The nodes that will run with their parameters, the checks left for last, and the messages of failed checks.
 
     Attributes:
         outputs: The datasets that the run makes.
@@ -50,6 +52,7 @@ class PlannedRun:
         self.typed = typed
         self.required_bytes = free_bytes
         self.faults: list[str] = []
+        self._last_checks: list[Callable[[], object]] = []
         self._parameters: dict[str, Any] = {}
 
     def check(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
@@ -58,6 +61,20 @@ class PlannedRun:
             check(*arguments, **options)
         except EaseError as error:
             self.faults.extend(str(error).split("\n"))
+
+    def check_last(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        """Run a check after all others, and only if they pass: one that imports torch, which takes seconds."""
+        self._last_checks.append(partial(check, *arguments, **options))
+
+    def check_encoder(self, name: str, *, transformer: bool = False) -> None:
+        """Check an encoder's files; at last, its weights and its tokenizer."""
+        self.check(check_encoder_files, name, transformer=transformer)
+        self.check_last(check_encoder_contents, name)
+
+    def run_last_checks(self) -> None:
+        """Run the checks that were left for last."""
+        for check in self._last_checks:
+            self.check(check)
 
     def options(self, node: Node, kind: type[Options]) -> Options:
         """Return the parameter of a class that a node reads."""
@@ -113,6 +130,8 @@ def find_faults(
     run.check(_check_inputs, run)
     _check_located_sets(run)
     run.check(_check_engine, run)
+    if not run.faults:
+        run.run_last_checks()
     # Nodes that share a parameter find the same fault.
     return list(dict.fromkeys(run.faults))
 

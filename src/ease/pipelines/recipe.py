@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel, Field, SerializeAsAny, model_validator
@@ -96,11 +97,11 @@ class Recipe(StrictModel):
                         "(docs/training_texts.md)."
                     )
 
-    def check_frozen(self) -> None:
-        """Refuse a teacher or guide that cannot be loaded."""
+    def check_frozen(self, check: Callable[[str], object]) -> None:
+        """Refuse a teacher or guide that cannot be loaded, by a check of its name."""
         loop = training_options(self.training)
-        check_frozen(loop.teacher, "teacher")
-        check_frozen(loop.guide, "guide")
+        check_frozen(loop.teacher, "teacher", check)
+        check_frozen(loop.guide, "guide", check)
 
     def complete(self, encoder: str, rows: EncoderDefaults) -> CompleteRecipe:
         """Replace every null that has a default for the encoder, and log these defaults."""

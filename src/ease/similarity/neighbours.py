@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 from tqdm import tqdm
 
 from ease.device import best_device
 from ease.errors import EaseError
+from ease.lazy import torch
 from ease.similarity.vectors import DECIMALS, row_lengths
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BLOCK_SHAPE = (4096, 8192)
 """Queries and targets compared at once: 134 MB of similarities"""
@@ -103,7 +106,7 @@ def similarity_blocks(
 
     # Every block of queries meets all targets: copying them once saves most of the transfers.
     keeps_targets = _fits_on_gpu(device, math.prod(shapes[1]))
-    target_blocks = dict[int, Tensor]()
+    target_blocks: dict[int, Tensor] = {}
     starts = range(0, shapes[0][0], BLOCK_SHAPE[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True):
         query_rows = slice(start, start + BLOCK_SHAPE[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -116,11 +116,11 @@ class TeacherOptions(FrozenEncoder):
     )
 
 
-def check_frozen(options: FrozenEncoder, role: str) -> None:
-    """Refuse a teacher or guide that cannot be loaded; its weights are not read."""
+def check_frozen(options: FrozenEncoder, role: str, check: Callable[[str], object] = check_encoder) -> None:
+    """Refuse a teacher or guide that cannot be loaded, by a check of its name; its weights are not read."""
     if options.encoder not in (None, START_ENCODER):
         try:
-            check_encoder(str(options.encoder))
+            check(str(options.encoder))
         except EaseError as error:
             raise EaseError(f"The {role} cannot be loaded (`{role}.encoder`). {error}") from error
 

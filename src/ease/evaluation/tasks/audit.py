@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -19,6 +18,7 @@ from ease.evaluation.scores import Score
 from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, Texts
 from ease.evaluation.tasks.parallel_sentences import RETRIEVAL_ACCURACY
 from ease.evaluation.tasks.set_files import Sides, read_parquet_rows
+from ease.lazy import pd
 from ease.similarity.encode import Encode, encode_for
 from ease.similarity.neighbours import (
     TIE_TOLERANCE,

@@ -13,10 +13,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
-from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import one_thread
@@ -101,7 +97,7 @@ class LabelledTextsTask(TableTask):
                 values = [float(contributions.mean()) for contributions in rows]
                 items = mean_items(np.mean(rows, axis=0))
             else:
-                values = [float(AGREEMENTS[metric](data.labels, run)) for run in runs]
+                values = [agreement(metric, data.labels, run) for run in runs]
                 items = agreement_items(metric, data.labels, runs)
             yield self.mean_result(subset, metric, values, "; ".join(filter(None, notes)), items)
 
@@ -113,6 +109,8 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
     k-means++; the start of the lowest inertia; at most 300 iterations; tolerance 1e-4. One thread computes, because
     the order of summation would otherwise make the clusters depend on the number of threads.
     """
+    from sklearn.cluster import KMeans
+
     with one_thread():
         model = KMeans(clusters, n_init=n_init, random_state=seed).fit(finite_rows(embeddings))
     numbers = model.labels_.astype(np.int64)
@@ -123,6 +121,8 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
 
 def _contingency(classes: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the counts, (classes, clusters), and the row and the column of each item."""
+    from sklearn.metrics.cluster import contingency_matrix
+
     rows = np.unique(np.asarray(classes), return_inverse=True)[1]
     columns = np.unique(np.asarray(clusters), return_inverse=True)[1]
     return contingency_matrix(rows, columns), rows, columns
@@ -133,6 +133,8 @@ def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
 
     Clusters and classes are matched one-to-one for the best accuracy (section 4.1); surplus ones match nothing.
     """
+    from scipy.optimize import linear_sum_assignment
+
     counts, rows, columns = _contingency(classes, clusters)
     matched = np.zeros(counts.shape, dtype=bool)
     matched[linear_sum_assignment(counts, maximize=True)] = True
@@ -156,8 +158,14 @@ def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
     return float(purities.mean()) + (flags - purities[columns]) * scale
 
 
-AGREEMENTS = {"v_measure": v_measure_score, "adjusted_mutual_information": adjusted_mutual_info_score}
-"""Agreement of clusters with classes (0 to 1)."""
+def agreement(metric: str, classes: ArrayLike, clusters: ArrayLike) -> float:
+    """Return the agreement of clusters with classes, at most 1, by the V-measure or adjusted mutual information."""
+    from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
+
+    measures = {"v_measure": v_measure_score, "adjusted_mutual_information": adjusted_mutual_info_score}
+    return float(measures[metric](classes, clusters))
+
+
 ROW_MEASURES = {
     "accuracy": accuracy_of_clusters,
     "purity": purity_of_clusters,

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
-from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
 from tqdm.auto import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import (
     LabelledEmbeddings,
-    NetworkClassifier,
     fit_selected,
     require_known_classes,
     stratified_folds,
@@ -34,6 +31,9 @@ from ease.evaluation.tasks.set_files import Labelled, SetFiles, TableOptions, Ta
 from ease.io.text_tables import read_lines
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 LOGISTIC_ACCURACY = "accuracy"
 NETWORK_ACCURACY = "network_accuracy"
@@ -103,6 +103,10 @@ class SentEval(TableTask):
 
     def score(self, encode: Encode, subset: str, data: LabelledSplits) -> Iterator[Score]:
         """Score a set by logistic regression and, if configured, by a network."""
+        from sklearn.linear_model import LogisticRegression
+
+        from ease.evaluation.network_classifier import NetworkClassifier
+
         options = self.options
         note = "; ".join(f"{split}: {part.note}" for split, part in data.items() if part.note)
         embedded = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kedro.pipeline.node import Node
 
-from ease.encoders.check import check_encoder
 from ease.entities.embeddings import EmbeddingOptions
 from ease.errors import EaseError
 from ease.pipelines.checks import PlannedRun
@@ -14,7 +13,7 @@ from ease.pipelines.setting import Setting
 
 def check_start_encoder(node: Node, run: PlannedRun) -> None:
     """Refuse a setting's encoder that cannot be loaded or trained."""
-    check_encoder(run.options(node, Setting).encoder.name, transformer=True)
+    run.check_encoder(run.options(node, Setting).encoder.name, transformer=True)
 
 
 def check_vectors(node: Node, run: PlannedRun) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kedro.pipeline.node import Node
 
-from ease.encoders.check import check_encoder
 from ease.errors import EaseError
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.mine_bitext.nodes import BitextOptions, mine_pairs
@@ -16,7 +15,7 @@ def check_mining_encoder(node: Node, run: PlannedRun) -> None:
     setting = run.options(node, Setting).name
     encoder = run.options(node, BitextOptions).encoder
     if encoder is not None:
-        check_encoder(encoder)
+        run.check_encoder(encoder)
     elif not run.has(f"{setting}.{EASE_PLUS}.encoder"):
         train = f"`kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`"
         raise EaseError(

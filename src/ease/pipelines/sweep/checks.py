@@ -8,7 +8,7 @@ from functools import partial
 from kedro.pipeline.node import Node
 from pydantic import ValidationError
 
-from ease.encoders.check import check_encoder
+from ease.encoders.check import check_encoder_contents, check_encoder_files
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.evaluation.scoring import check_references
@@ -61,7 +61,7 @@ def _check_sweep(node: Node, run: PlannedRun) -> None:
         run.check(_check_variant, run, swept, variant, setting, available)
     for encoder, is_trained in trained.items():
         # Word vectors can be scored, but not trained.
-        run.check(check_encoder, encoder, transformer=is_trained)
+        run.check_encoder(encoder, transformer=is_trained)
     for joined in swept.joined:
         run.check(check_tasks, joined.tasks, tasks)
     for dev_tasks, test_tasks in dict.fromkeys((setting.dev_tasks, setting.test_tasks) for setting in settings):
@@ -102,7 +102,8 @@ def _check_variant(
         except ValidationError as error:
             raise EaseError(format_validation_error(error, Recipe)) from error
         run.check(recipe.check_texts)
-        run.check(recipe.check_frozen)
+        run.check(recipe.check_frozen, check_encoder_files)
+        run.check_last(recipe.check_frozen, check_encoder_contents)
         if method_record(recipe.method).reads_entities:
             required |= dict.fromkeys(ENTITY_TABLES)
         elif any(source_options(text).reads_pairs for text in recipe.data or ()):

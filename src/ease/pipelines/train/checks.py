@@ -7,8 +7,9 @@ from typing import Any
 
 from kedro.pipeline.node import Node
 
-from ease.encoders.check import check_encoder
+from ease.encoders.check import check_encoder_contents, check_encoder_files
 from ease.errors import EaseError
+from ease.evaluation.tasks.base import error_prefix
 from ease.io.locks import check_unlocked
 from ease.io.versions import provenance_of
 from ease.methods import UNTRAINED
@@ -23,12 +24,12 @@ from ease.pipelines.training import missing_start
 
 def check_recipe(node: Node, run: PlannedRun) -> None:
     """Refuse wrong options of a method."""
-    recipe = run.options(node, Recipe)
-    try:
+    run.check_last(_check_method, run.options(node, Recipe), run.options(node, Setting))
+
+
+def _check_method(recipe: Recipe, setting: Setting) -> None:
+    with error_prefix(f"Parameter `{setting.name}.{recipe.method}`"):
         recipe.check_options()
-    except EaseError as error:
-        setting = run.options(node, Setting).name
-        raise EaseError(f"Parameter `{setting}.{recipe.method}`: {error}") from error
 
 
 def check_work(node: Node, run: PlannedRun) -> None:
@@ -46,8 +47,9 @@ def check_training(node: Node, run: PlannedRun) -> None:
     """Refuse an anchor, a teacher or a guide that cannot be loaded, and missing development sets."""
     recipe = run.options(node, Recipe)
     if anchor := recipe.options.get("anchor"):
-        run.check(check_encoder, anchor, transformer=True)
-    run.check(recipe.check_frozen)
+        run.check_encoder(anchor, transformer=True)
+    run.check(recipe.check_frozen, check_encoder_files)
+    run.check_last(recipe.check_frozen, check_encoder_contents)
     check_development_sets(node, run, run.options(node, Setting).dev_tasks)
 
 
