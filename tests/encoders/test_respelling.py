@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -68,6 +68,22 @@ def test_a_respelt_vocabulary_embeds_the_language_as_the_known_spelling(tmp_path
     np.testing.assert_allclose(after.encode(texts), before.encode(respelt), atol=1e-6)
     others = ["matka stary zamek", "dolina, gora [MASK] lato", "kosciol"]
     np.testing.assert_array_equal(after.encode(others), before.encode(others))
+
+
+def test_static_embeddings_are_respelt_too(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "WordPiece")
+    tokenizer = Tokenizer.from_file(str(tmp_path / "encoder/tokenizer.json"))
+    tokenizer.no_padding()
+    weights = np.random.default_rng(0).normal(size=(tokenizer.get_vocab_size(), 8)).astype(np.float32)
+    static = StaticEmbedding(tokenizer, embedding_weights=weights)
+    save_encoder(SentenceTransformer(modules=[static], device="cpu"), tmp_path / "static")
+    before = SentenceTransformer(str(tmp_path / "static"), device="cpu")
+    texts = ["môtkô stôrë zômek", "Wodô môtkô krôj"]
+    add_pieces(tmp_path / "static", new_pieces(tmp_path / "static", " ".join(texts).split(), SPELLING))
+    after = SentenceTransformer(str(tmp_path / "static"), device="cpu")
+    respelt = [respell(text, SPELLING) for text in texts]
+    np.testing.assert_allclose(after.encode(texts), before.encode(respelt), atol=1e-6)
+    np.testing.assert_array_equal(after.encode(respelt), before.encode(respelt))
 
 
 def encode_apart(texts: list[str]) -> np.ndarray:

@@ -25,8 +25,10 @@ from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikida
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
-from ease.pipelines.teach.nodes import build_start, choose_taught_encoder, locate_taught_dumps
+from ease.pipelines.teach.knowledge import retention_tasks
+from ease.pipelines.teach.nodes import build_start, choose_taught_encoder, locate_taught_dumps, locate_taught_sets
 from ease.pipelines.teach.prompts import choose_prompt
+from ease.texts.locale_names import write_country_names
 from ease.wikimedia.wikidata import SITELINKS
 from ease.wikimedia.wikipedia import SENTENCES
 from tests.contexts import load_catalog
@@ -219,3 +221,16 @@ def test_the_start_is_the_candidate_that_finds_most_translations(tmp_path: Path)
     )
     assert start["encoder"] == str(tmp_path / "words.vec")
     assert ["fault" in row for row in start["scores"]] == [False, False, True]
+
+
+def test_what_an_encoder_must_keep_is_located_even_if_the_page_does_not_score_it(bare: Project, tmp_path: Path) -> None:
+    catalog = load_catalog(bare, teach__setting__test_tasks=["audit"])
+    names = ("acquire", "acquire_evaluation", "tasks", "evaluate", "teach.setting", "teach.kept_tasks")
+    parameters = [catalog.load(f"params:{name}") for name in names]
+    (tmp_path / "names").mkdir()
+    write_country_names(tmp_path / "names", ["de"])
+    located = locate_taught_sets(*parameters, tmp_path, tmp_path / "names")
+    assert {"stsb", "country_names", "audit"} <= located.keys()
+    assert retention_tasks(["country_names", "stsb:dev"], catalog.load("params:tasks"), located).keys() == {
+        "country_names"
+    }, "the STS Benchmark has no data here"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers.sentence_transformer.modules import Transformer
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding, Transformer
 from tokenizers import Tokenizer
 
 from ease.encoders.encoder import load_encoder, save_encoder
@@ -88,17 +89,27 @@ def add_pieces(encoder_folder: Path, pieces: Mapping[str, str]) -> None:
         scores = dict(vocabulary)
         vocabulary.extend([piece, scores[known]] for piece, known in pieces.items())
     encoder = load_encoder(str(encoder_folder))
-    transformer = encoder[0]
-    assert isinstance(transformer, Transformer)
-    model: Any = transformer.model
-    rows = model.get_input_embeddings().weight.shape[0]
-    # Published tables often have more rows than there are pieces.
-    model.resize_token_embeddings(max(rows, first + len(pieces)), mean_resizing=False)
-    with torch.no_grad():
-        table = model.get_input_embeddings().weight
-        table[first : first + len(pieces)] = table[[numbers[known] for known in pieces.values()]]
+    _add_rows(encoder, first, [numbers[known] for known in pieces.values()])
     save_encoder(encoder, encoder_folder)
     # Saving has written the tokenizer as it was loaded.
     text = json.dumps(description, ensure_ascii=False)
     Tokenizer.from_str(text)
     write_text_atomically(encoder_folder / TOKENIZER_FILE, text)
+
+
+def _add_rows(encoder: SentenceTransformer, first: int, copied: Sequence[int]) -> None:
+    """Write copies of rows of the encoder's table of embeddings from row `first` on; the table grows as needed."""
+    module = encoder[0]
+    if isinstance(module, StaticEmbedding):
+        weights = module.embedding.weight
+        table = torch.cat([weights[:first], weights[copied]])
+        module.embedding = torch.nn.EmbeddingBag.from_pretrained(table, freeze=False)
+        return
+    assert isinstance(module, Transformer)
+    model: Any = module.model
+    rows = model.get_input_embeddings().weight.shape[0]
+    # Published tables often have more rows than there are pieces.
+    model.resize_token_embeddings(max(rows, first + len(copied)), mean_resizing=False)
+    with torch.no_grad():
+        table = model.get_input_embeddings().weight
+        table[first : first + len(copied)] = table[copied]

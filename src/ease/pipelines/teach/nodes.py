@@ -98,10 +98,14 @@ def locate_taught_sets(
     tasks: dict[str, dict[str, Any]],
     evaluate: EvaluateOptions,
     setting: Setting,
+    kept_tasks: Sequence[str],
     audit_set: Path,
     country_names: Path,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets as `locate_evaluation_sets` does, and the two that the run has made."""
+    """Locate the sets of the setting's and the kept tasks, among them the two that the run has made."""
+    # What an encoder must keep is measured even if it is not among the scores on the page.
+    test_tasks = dict.fromkeys([*setting.test_tasks, *(split_words(kept_tasks) or ())])
+    setting = setting.model_copy(update={"test_tasks": tuple(test_tasks)})
     folders = {AUDIT: audit_set, COUNTRY_NAMES: country_names}
     made_tasks = {name: {**tasks[name], "path": str(folder.absolute())} for name, folder in folders.items()}
     located = locate_evaluation_sets(acquire, sets, tasks | made_tasks, evaluate, setting)

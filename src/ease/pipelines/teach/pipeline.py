@@ -44,6 +44,7 @@ def _locations() -> Pipeline:
             "params:tasks",
             "params:evaluate",
             "params:teach.setting",
+            "params:teach.kept_tasks",
             # The test sets that the run makes, from links and from CLDR.
             "teach.audit_set",
             "teach.country_names",
