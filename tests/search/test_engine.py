@@ -121,7 +121,9 @@ def test_nearest_entities_are_the_nearest_projected_rows(project: Path, encoder:
 
 def test_labels_are_in_the_readers_language_or_the_vocabularys(search: Search) -> None:
     for reader, labels in {"de": GERMAN_TITLES, "fr": LABELS}.items():
-        assert {link.entity: link.label for link in search.nearest_entities("Yen", 3, reader)} == labels
+        near = search.nearest_entities("Yen", 3, reader)
+        assert {link.entity: link.label for link in near} == labels
+        assert {link.translated for link in near} == {reader == "de"}
     (unknown,) = search.search("Germany is a country in Europe.", k=1)
     assert unknown.entities[0].label == "title of 999", "the vocabulary lacks it"
 

@@ -108,7 +108,7 @@ class Search:
         near_entities = {link.entity for link in self._nearest_entities(embedding, REASON_ENTITIES, reader)}
         results = []
         for (language, sentence), group in groups.items():
-            links = [EntityLink(entity, labels[entity]) for entity in group.titles]
+            links = [EntityLink(item, labels[item].text, translated=labels[item].translated) for item in group.titles]
             why = Reasons([link for link in links if link.entity in near_entities], shared_words(text, sentence))
             results.append(SearchResult(sentence, language, list(group.pages), group.cosine, links, why))
         return results
@@ -144,7 +144,11 @@ class Search:
             return []
         rows = self.entities.nearest(embedding, k)
         labels = self.labels.find({row["entity"]: row.get("title", "") for row, _ in rows}, reader)
-        return [EntityLink(row["entity"], labels[row["entity"]], cosine) for row, cosine in rows]
+        links = []
+        for row, cosine in rows:
+            label = labels[row["entity"]]
+            links.append(EntityLink(row["entity"], label.text, cosine, label.translated))
+        return links
 
     @cached_property
     def examples(self) -> list[tuple[str, str]]:

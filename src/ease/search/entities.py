@@ -154,6 +154,15 @@ class EntityLink(NamedTuple):
     """Name in the reader's language, if the entity has one"""
     cosine: float | None = None
     """Cosine with the text that the entity is near to"""
+    translated: bool = True
+    """False if the entity is known to have no title in the reader's language, so that the label is in another"""
+
+
+class EntityLabel(NamedTuple):
+    """A label, and whether it is in the reader's language; true where the languages of labels are unknown."""
+
+    text: str
+    translated: bool
 
 
 class EntityLabels:
@@ -163,26 +172,28 @@ class EntityLabels:
         """Keep the files of both tables; either may be empty. They are read when labels are needed."""
         self._sitelinks = sitelinks
         self._vocabulary = vocabulary
-        self._cache: dict[tuple[str, int], str] = {}
+        self._cache: dict[tuple[str, int], EntityLabel] = {}
 
-    def find(self, titles: dict[int, str], language: str) -> dict[int, str]:
+    def find(self, titles: dict[int, str], language: str) -> dict[int, EntityLabel]:
         """Return the label of each entity; `titles` has the title of a link to each."""
         missing = [entity for entity in titles if (language, entity) not in self._cache]
         if missing:
             labels = self._read_labels(missing, language)
-            self._cache |= {(language, entity): label or "" for entity, label in labels.items()}
+            self._cache |= {(language, entity): label for entity, label in labels.items()}
         labels = {}
         for entity, title in titles.items():
+            label = self._cache[language, entity]
             # Items of Wikidata have positive numbers; others are hashes, which say nothing to a reader.
             number = "?"
             if entity > 0:
                 number = f"Q{entity}"
-            labels[entity] = self._cache[language, entity] or title or number
+            labels[entity] = label._replace(text=label.text or title or number)
         return labels
 
-    def _read_labels(self, entities: list[int], language: str) -> dict[int, str]:
+    def _read_labels(self, entities: list[int], language: str) -> dict[int, EntityLabel]:
         """Return the entities' labels from both tables, empty without any."""
         labels: dict[int, str] = dict.fromkeys(entities, "")
+        foreign: set[int] = set()
         engine = ibis.duckdb.connect()
         if self._vocabulary:
             table = read_parquet(engine, self._vocabulary)
@@ -190,7 +201,10 @@ class EntityLabels:
             labels |= dict(rows.itertuples(index=False, name=None))
         if self._sitelinks:
             table = read_parquet(engine, self._sitelinks)
-            titles = table.filter(table.qid.isin(entities) & (table.language == language))
-            labels |= dict(titles[["qid", "title"]].to_pandas().itertuples(index=False, name=None))
+            titles = table.filter(table.qid.isin(entities))[["qid", "language", "title"]].to_pandas()
+            own_titles = titles[titles["language"] == language]
+            labels |= dict(zip(own_titles["qid"], own_titles["title"], strict=True))
+            # An entity without any title may have a label in any language.
+            foreign = {*titles["qid"]} - {*own_titles["qid"]}
         engine.disconnect()
-        return labels
+        return {entity: EntityLabel(label or "", entity not in foreign) for entity, label in labels.items()}
