@@ -7,12 +7,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 from typing import NamedTuple
 
 from tests.project import ROOT
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "conf/README.md", "docs/*.md", "notebooks/*.ipynb")
 FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^    +(\S.*)$", re.MULTILINE)
+ASSIGNMENT = re.compile(r"([a-z_]+)=(\S+)")
 COMMAND = re.compile(
     r"(kedro|make|torchrun|python -m)( |$)|\.venv/bin/\S|--[a-z-]+[= ]\S|(?!training\.)[a-z_]+(\.[a-z_]+)+=\S"
 )
@@ -30,13 +33,25 @@ class Documented(NamedTuple):
 
 def documented_commands() -> list[Documented]:
     """Return every command of the documents, with the first document that contains it."""
-    paths = sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern))
-    found = ((path.relative_to(ROOT).as_posix(), code) for path in paths for code in _code(_text(path)))
     commands: dict[tuple[str, ...], str] = {}
-    for name, code in found:
-        if COMMAND.match(code):
-            commands.setdefault(_words(code), name)
+    for name, text in documents():
+        for code in _code(text):
+            if COMMAND.match(code):
+                commands.setdefault(_words(code), name)
     return [Documented(name, words) for words, name in commands.items()]
+
+
+def documents() -> Iterator[tuple[str, str]]:
+    """Yield the name and the Markdown of every document."""
+    for path in sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern)):
+        yield path.relative_to(ROOT).as_posix(), _text(path)
+
+
+def lines_to_copy(text: str) -> list[str]:
+    """Return the lines of code blocks, fenced or indented, and inline commands, as a reader sees them."""
+    blocks = [*FENCE.findall(text), *INDENTED.findall(FENCE.sub("", text))]
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [*lines, *(code for code in _inline(text) if COMMAND.match(code))]
 
 
 def _text(path: Path) -> str:
@@ -50,11 +65,19 @@ def _text(path: Path) -> str:
 
 def _code(text: str) -> Iterator[str]:
     """Yield lines of code blocks, fenced or indented, and inline code."""
-    blocks = [*FENCE.findall(text), *re.findall(r"^    +(\S.*)$", FENCE.sub("", text), re.MULTILINE)]
-    for block in blocks:
-        yield from (line.strip() for line in block.replace("\\\n", " ").splitlines())
-    inline = re.findall(r"(?<!`)`([^`]+)`(?!`)", FENCE.sub("", text))
-    yield from (" ".join(code.split()) for code in inline)
+    for block in [*FENCE.findall(text), *INDENTED.findall(FENCE.sub("", text))]:
+        variables: dict[str, str] = {}
+        for line in block.replace("\\\n", " ").splitlines():
+            code = Template(line.strip()).safe_substitute(variables)
+            if assigned := ASSIGNMENT.fullmatch(code):
+                variables[assigned[1]] = assigned[2]
+            yield code
+    yield from _inline(text)
+
+
+def _inline(text: str) -> list[str]:
+    """Return the inline code of a document."""
+    return [" ".join(code.split()) for code in re.findall(r"(?<!`)`([^`]+)`(?!`)", FENCE.sub("", text))]
 
 
 def _words(code: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from ease.pipelines.acquire_evaluation.nodes import check_tasks
 from ease.pipelines.options import SAMPLE, EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.contexts import all_pipelines, checked_parameters, nested
-from tests.documented import Documented, documented_commands
+from tests.documented import Documented, documented_commands, documents, lines_to_copy
 from tests.project import ROOT, Project
 from tests.rehearsal.rehearse_all import VARIATIONS
 
@@ -81,6 +81,17 @@ def test_every_command_has_a_known_program() -> None:
     known |= {"make", "module", "options", "torchrun"}
     assert {kind for kind in kinds - known if not (ROOT / kind).exists()} == set()
     assert len(COMMANDS) > 80, "fewer than there were: documents are not read as they were"
+
+
+@pytest.mark.parametrize(("document", "text"), [pytest.param(*each, id=each[0]) for each in documents()])
+def test_code_fits_the_width_of_a_page(document: str, text: str) -> None:
+    assert [line for line in lines_to_copy(text) if len(line) > 120] == []
+
+
+def test_shell_variables_are_replaced_by_their_values() -> None:
+    words = [word for command in COMMANDS for word in command.words]
+    assert any("encoder.name=roberta-base,monolingual.setting" in word for word in words)
+    assert [word for word in words if re.search(r"\$[a-z]", word)] == []
 
 
 class Run(NamedTuple):

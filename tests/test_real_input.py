@@ -15,7 +15,7 @@ from tests.project import ROOT, SMALL, Project, make_project
 
 pytestmark = pytest.mark.slow
 
-SECTION = (ROOT / "docs" / "real_input.md").read_text(encoding="utf-8")
+SECTION = (ROOT / "docs" / "real_input.md").read_text(encoding="utf-8").replace("\\\n", "")
 """The documented command of this run and its output."""
 
 
