@@ -2,7 +2,7 @@
 
 A parameter that the user leaves out is looked up, from the most to the least specific: the user's row of the encoder
 (parameter `encoders`), the file of the encoder in `ease/encoders/known`, the row of the encoder's kind. In each, the
-values for the method go before those for all methods. What none of them has is the default of the class.
+values for the method take precedence over those for all methods. Otherwise the class's default applies.
 Kedro's nodes pass the project's rows; without them, the package's own are read.
 """
 

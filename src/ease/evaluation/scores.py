@@ -14,7 +14,7 @@ DEVELOPMENT_METRIC = "development_accuracy"
 """Metric on the data by which a classifier was chosen; it is never averaged."""
 
 AVERAGE = "average"
-"""Prefix of the names of subsets that are means of other subsets"""
+"""Name prefix of averaged subsets"""
 
 _HIDDEN = ("items", "parts")
 """Fields of a score that are not written to rows"""

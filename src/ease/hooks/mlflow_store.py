@@ -84,7 +84,7 @@ def open_experiment(options: StoreOptions, project: Path) -> Experiment:
     """
     import mlflow
 
-    # Of two runs that create MLflow's tables at the same time, one would fail.
+    # If two runs created MLflow's tables at once, one would fail.
     with file_lock(project / "pyproject.toml"), _report_errors(options):
         client = _connect(options)
         location = _artifact_address(options, project)

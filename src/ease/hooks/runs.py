@@ -50,7 +50,7 @@ _JSON = TypeAdapter(Any)
 
 
 def is_useful_hint(record: logging.LogRecord) -> bool:
-    """Return whether Kedro's hint how to resume may be logged: not beside ours, and not to repeat the command."""
+    """Return whether Kedro's hint on how to resume may be logged: not if we give our own, nor to repeat the command."""
     stopped = isinstance(sys.exc_info()[1], TrainingInterrupted)
     return not stopped and "No nodes ran" not in record.getMessage()
 
@@ -268,7 +268,7 @@ class Results:
             link = getattr(catalog.get(name), "link", None)
             if link is None or not link.exists():
                 continue
-            # Of a folder of web pages, the pages.
+            # For a folder of web pages, list the pages.
             paths = sorted(link.glob("*.html")) or [link]
             results.extend(f"\n  {name}: {path}" for path in paths)
         for name, version in self._linked.items():

@@ -42,7 +42,7 @@ def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
                 return
             # A system cannot replace a folder that has contents: move the old one aside first.
             with file_lock(target.parent):
-                # Of a process that was killed since this one began.
+                # Left by a process killed after this one began.
                 _restore(target)
                 if os.path.lexists(target):
                     os.replace(target, _old(target))

@@ -45,7 +45,10 @@ class FolderLock(NamedTuple):
 
 
 def try_lock(file: IO[bytes] | int, *, shared: bool = False, wait: bool = False, without_locks: bool = True) -> bool:
-    """Lock an open file, and return whether no other holder prevents it; `without_locks` if nothing can be locked."""
+    """Lock an open file, and return whether no other holder prevents it.
+
+    If the file system has no locks, return `without_locks`.
+    """
     operation = fcntl.LOCK_EX
     if shared:
         operation = fcntl.LOCK_SH

@@ -90,7 +90,7 @@ Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]
 
 
 class Reads(NamedTuple):
-    """What a method reads of the training data, which may depend on its options."""
+    """The parts of the training data that a method reads; they may depend on its options."""
 
     views: tuple[str, ...] = ()
     """The text column of each view; a column that is named twice is encoded twice, with different dropout masks."""

@@ -206,7 +206,7 @@ class EvaluateOptions(StrictModel):
         return {"tasks": self.named, **of_baselines}
 
     def references(self, test_tasks: Sequence[str], tasks: TaskParameters) -> tuple[str, ...]:
-        """Return the tasks that `evaluate.tasks` names, of which `all` are all those of the parameters, else others."""
+        """Return the named tasks: `all` means every configured task; without `evaluate.tasks`, return `test_tasks`."""
         if self.tasks is None:
             return tuple(test_tasks)
         return self.named or tuple(sorted(tasks))

@@ -192,12 +192,9 @@ def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingR
     if result.best_score is not None and result.start_score is not None:
         gain = result.best_score - result.start_score
         log_values(run_id, [(result.best_step, {"development_gain": gain})])
-        direction = "from"
-        if result.below_start:
-            direction = "below"
         paragraphs.append(
             f"The kept model, of step {result.best_step}, scores {result.best_score:.2f} on the development tasks, "
-            f"{direction} its start's {result.start_score:.2f}."
+            f"compared with {result.start_score:.2f} for the starting encoder."
         )
     if result.below_start:
         mlflow.MlflowClient().set_tag(run_id, BELOW_START, "true")

@@ -109,7 +109,7 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
     """Yield at most `tokenizer_sentences` sentences of all languages, drawn by the encoder's seed."""
     ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
-    # Languages have pages of one number, and so equal tickets.
+    # Pages of different languages may share a number, and therefore a ticket.
     keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
     sample = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
     for batch in sample.to_pyarrow_batches():

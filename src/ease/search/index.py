@@ -111,7 +111,7 @@ class Index:
 
     def vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the unit vectors of the finished blocks by their first rows, mapped from the disk."""
-        # Of a complete index, no file is looked for again.
+        # A complete index is not searched for further files.
         if len(self._embedded) < len(self.blocks):
             for start in self.blocks:
                 path = self.block_file(start)

@@ -32,7 +32,7 @@ KNOWN_WARNINGS = (
     "Sparse invariant checks are implicitly disabled",
     "Synchronization debug mode is a prototype",
 )
-"""Beginnings of what torch warns of in trainings on a GPU, and what needs no answer"""
+"""First words of harmless torch warnings during GPU training"""
 
 PROCESS_TIMEOUT = timedelta(hours=6)
 """How long processes wait for the first process, which prepares the pairs, evaluates and writes checkpoints."""

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 FrozenEmbeddings = NDArray[np.float16]
 
 CACHE = "teacher"
-"""Folder of the cache of a training that shares none, in its work folder"""
+"""Cache folder inside the work folder, if no shared cache is set"""
 
 
 def frozen_embeddings(
@@ -157,9 +157,9 @@ class Guide(NamedTuple):
 
 
 def write_entity_embeddings(sentences: FrozenEmbeddings, entities: NDArray[np.int64], count: int, target: Path) -> None:
-    """Write the mean of the guide's embeddings, (pairs, dimension), of each of `count` entities' sentences, atomically.
+    """Write, for each of `count` entities, the mean guide embedding of its sentences, of length 1; the write is atomic.
 
-    `entities` has the entity's row of each pair.
+    `sentences` has the guide's embedding of each pair, (pairs, dimension), `entities` each pair's entity row.
     """
     with atomic_path(target) as partial:
         sums = np.lib.format.open_memmap(partial, "w+", np.float32, (count, sentences.shape[1]))

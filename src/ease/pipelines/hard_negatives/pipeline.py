@@ -18,7 +18,7 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
                     "pairs",
                     # Their pages' subjects are no negatives.
                     "sentences",
-                    # Nor are the entities that a page links to.
+                    # Entities that a page links to cannot be negatives either.
                     "links",
                     "sitelinks",
                     "entity_types",

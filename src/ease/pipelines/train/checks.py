@@ -33,7 +33,7 @@ def _check_method(recipe: Recipe, setting: Setting) -> None:
 
 
 def check_work(node: Node, run: PlannedRun) -> None:
-    """Refuse a training that another run is at, before other nodes work for hours."""
+    """Refuse a training run that another process is executing, before other nodes work for hours."""
     name = f"{run.options(node, Setting).name}.{run.options(node, Recipe).method}"
     check_unlocked(Path(run.parameter("work")) / name)
 
