@@ -87,7 +87,7 @@ def create_pipelines() -> dict[str, Pipeline]:
 
 
 def create_data_stages(setting: str) -> Pipeline:
-    """Create the stages that make the inputs of a setting's trainings, in the order in which data flows."""
+    """Create the stages that make the inputs of a setting's training runs, in the order in which data flows."""
     return pipeline(
         [
             acquire(setting),
@@ -100,7 +100,7 @@ def create_data_stages(setting: str) -> Pipeline:
 
 
 def create_main_job(setting: str, methods: Sequence[str] = COMPARED) -> Pipeline:
-    """Create `train_<setting>`: data, trainings, scores, and their comparison."""
+    """Create `train_<setting>`: data, training runs, scores, and their comparison."""
     # If MLM is not trained, no stage would make its encoder.
     mlm_start = MLM in methods
     return pipeline(
@@ -115,7 +115,7 @@ def create_main_job(setting: str, methods: Sequence[str] = COMPARED) -> Pipeline
 
 
 def create_teach() -> Pipeline:
-    """Create `teach`: the stages of a setting, with locations, a start, a training and a report of its own."""
+    """Create `teach`: the stages of a setting, with its own locations, starting encoder, training run and report."""
     return pipeline(
         [
             teach(),

@@ -100,7 +100,7 @@ def test_every_fault_is_listed_at_once_and_nothing_is_made(empty: Project, tmp_p
     assert header == "8 faults, found before anything was run:"
     assert_lines(
         lines,
-        r"Encoder '\S*words.vec' is not a transformer, and this training needs one: give a transformer's folder",
+        r"Encoder '\S*words.vec' is not a transformer, and this training run needs one: give a transformer's folder",
         r"The teacher cannot be loaded \(`teacher.encoder`\). Encoder 'nowhere/teacher' does not load: ",
         "development task 'stsb' lacks .*sts-dev.csv in .*acquire_evaluation.fetch=true",
         r"development task 'mldoc' lacks (?!.*fetch=true)",
@@ -157,7 +157,7 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
         "`kedro run --pipelines=train_monolingual --tags=acquire,",
         "'mirror_ablation' reads the training pairs, entity vocabulary, entity embeddings of 'monolingual'",
         "^(?!The teacher).*Encoder 'conf' does not load: .*no config.json",
-        r"Encoder '\S*trained.vec' is not a transformer, and this training needs one",
+        r"Encoder '\S*trained.vec' is not a transformer, and this training run needs one",
     )
 
 

@@ -49,7 +49,7 @@ def test_a_table_is_markdown_with_aligned_columns() -> None:
 
 
 def make_sweep() -> pd.DataFrame:
-    """Rows of a start encoder and of a method trained on either language, on two tasks, with averages."""
+    """Rows of a starting encoder and of a method trained on either language, on two tasks, with averages."""
     trainings = [
         (("start", "start", "en br kab", 1, None, 0.0), (1.0, 3.0, 40.0)),
         (("ease br", "ease", "en br", 1, 80.0, 10.0), (50.0, 4.0, 60.0)),

@@ -71,7 +71,7 @@ def test_launched_processes_stop_and_those_of_another_launcher_resume(
     with pytest.raises(TrainingInterrupted, match=r"stopped after step [1-9]\d* of 200") as stopped:
         run_job(job, stop)
     assert [path.name for path in (job.folder / "checkpoints").iterdir()] == [f"step-{stopped.value.step:08d}"]
-    assert reported == list(range(stopped.value.step + 1)), "the start's score, and each step once"
+    assert reported == list(range(stopped.value.step + 1)), "the starting encoder's score, and each step once"
     whole = make_job("whole", training=training, method_options={"gather_negatives": True})
     for started in (job, whole):
         assert finish(start(started, 2)) == [0, 0], messages(started)
@@ -82,7 +82,7 @@ def test_launched_processes_stop_and_those_of_another_launcher_resume(
 def test_an_error_of_a_process_is_raised(make_job: MakeJob) -> None:
     reported: list[int] = []
     training = {"processes": 2, "learning_rate": 1e30, "max_grad_norm": None}
-    with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
+    with pytest.raises(EaseError, match="The loss is nan around step .: the training run has diverged"):
         run_job(make_job(training=training, development={}), lambda step, _: reported.append(step))
     assert reported[0] == 1
 

@@ -78,7 +78,7 @@ def test_a_checkpoint_that_loses_what_the_start_knows_is_not_kept(make_job: Make
         retention=development,
     )
     result = run_job(job)
-    assert result.best_step == 0, "no checkpoint has ten times the start's score"
+    assert result.best_step == 0, "no checkpoint has ten times the starting encoder's score"
     assert {RETENTION in line for line in result.history if DEVELOPMENT in line} == {True}
     training = {**job.training.model_dump(), "min_kept": 0.0}
     assert run_job(make_job("all", training=training, retention=development)).best_step > 0

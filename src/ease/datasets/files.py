@@ -27,7 +27,7 @@ from ease.io.versions import linked_version
 logger = logging.getLogger(__name__)
 
 ROWS_SHOWN = 200
-"""Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
+"""Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training run."""
 
 
 class AtomicSave:
@@ -36,7 +36,7 @@ class AtomicSave:
     A version is found by its final name, so a run that is killed during a save leaves no broken version. A saved
     version stays pinned: the run does not read an overlapping run's newer version. With `missing_ok`, a dataset without
     any version loads as an empty value. With `follows`, a symbolic link to a version of another dataset, the version of
-    the same name is loaded by default, if there is one: a training's history belongs to its encoder.
+    the same name is loaded by default, if there is one: a training run's history belongs to its encoder.
     """
 
     _version: Version | None

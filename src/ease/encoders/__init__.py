@@ -2,5 +2,5 @@
 
 import os
 
-# cuBLAS reads it at its first product, which may be long before a training that is to be deterministic.
+# cuBLAS reads it at its first product, which may be long before a training run that is to be deterministic.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -69,8 +69,8 @@ def check_encoder_files(name: str, *, transformer: bool = False) -> None:
         raise EaseError(cannot_load(name, error)) from error
     if not fits:
         raise EaseError(
-            f"Encoder {name!r} is not a transformer, and this training needs one: give a transformer's folder or name "
-            "on the Hugging Face hub."
+            f"Encoder {name!r} is not a transformer, and this training run needs one: give a transformer's folder "
+            "or name on the Hugging Face hub."
         )
 
 
@@ -420,7 +420,7 @@ def downloaded_commit(name: str) -> str | None:
 
 
 def start_of(name: str) -> str:
-    """Return a description of a training's start encoder; a folder appears without its path."""
+    """Return a description of a training run's starting encoder; a folder appears without its path."""
     if name.startswith(RANDOM):
         return "random weights"
     place = Path(name)

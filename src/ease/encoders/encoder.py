@@ -50,7 +50,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
-    """Return the encoder that a training starts from; the tokenizer of `random:` is trained on the sentences."""
+    """Return the encoder that training starts from; the tokenizer of `random:` is trained on the sentences."""
     if options.name != RANDOM:
         return load_encoder(options.name, options.pooling, options.seed)
     if sentences is None:

@@ -37,7 +37,7 @@ class DataSource(StrictModel):
 
 
 class ModelCardData(StrictModel):
-    """Information for a model card that is not known from the training."""
+    """Information for a model card that is not known from the training run."""
 
     name: str = Field("EASE sentence embeddings", description="title of the card")
     languages: tuple[str, ...] = Field((), description="codes of the training languages")
@@ -98,7 +98,7 @@ def model_card(
 
 
 def _development_scores(scores: Mapping[str, float], start_scores: Mapping[str, float]) -> str:
-    """Return a table of scores, beside those before the training if there are any, and a warning of lower ones."""
+    """Return a table of scores, beside those before training if there are any, and a warning of lower ones."""
     if not start_scores:
         return _table(("score", "points"), [(name, f"{value:.2f}") for name, value in scores.items()])
     rows = []

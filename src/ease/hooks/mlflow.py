@@ -151,7 +151,7 @@ class Tracking:
 
     @hook_impl
     def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
-        """Log headline scores and data to the run, and its data and parameters to the nested run of each training."""
+        """Log headline scores and data to the run, and its data and parameters to the nested training runs."""
         parent = mlflow.active_run().info
         for name, rows in outputs.items():
             if name.endswith(".scores"):
@@ -218,7 +218,7 @@ class Tracking:
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """End the run, and the nested run of a training that failed."""
+        """End the run, and a nested training run that failed."""
         while mlflow.active_run() is not None:
             if self._run.belongs_to_caller and mlflow.active_run().info.run_id == self._run.run_id:
                 return
@@ -288,7 +288,7 @@ def name_overrides(overrides: Mapping[str, Any], owner: str) -> list[str]:
 
     Args:
         overrides: All parameters by dotted names.
-        owner: The run's setting; or `SETTING.METHOD` of a training, which selects the training's parameters, those of
+        owner: The run's setting; or `SETTING.METHOD` of a training run, which selects its parameters, those of
             its setting, and general ones.
     """
     prefixes = (f"{owner}.", f"{owner.partition('.')[0]}.setting.")
@@ -368,7 +368,7 @@ def variant_headlines(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, DatasetInput]]:
-    """Return the version and MLflow's description of each data set that a training or evaluation read, by its name."""
+    """Return the version and MLflow's description of each data set that a training or evaluation node read, by name."""
     is_training = TRAINING_TAG in node.tags
     context = "evaluation"
     if is_training:

@@ -39,7 +39,7 @@ NEXT_STEPS = {
     "train": "`{demo}` searches with the models, `{mlflow}` compares the runs, "
     "`kedro run --pipelines=report` the scores with the papers'",
     "evaluate": "`kedro run --pipelines=report` compares the scores with the papers'",
-    "sweep": "`{mlflow}` compares the trainings",
+    "sweep": "`{mlflow}` compares the training runs",
 }
 """What follows a run, by a tag of its nodes; that of the first matching tag is shown."""
 

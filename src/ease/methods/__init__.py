@@ -36,7 +36,7 @@ UNTRAINED = "untrained"
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Sort names of methods as tables show them: the start, each method after the one that it extends, then others."""
+    """Sort methods as tables show them: the starting encoder, each method after the one that it extends, others."""
     places = {UNTRAINED: 0, "simcse": 1, "ease": 2, "ease_plus": 3}
     return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 

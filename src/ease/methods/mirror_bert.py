@@ -113,7 +113,7 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
         return cls(options)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Change each string, seeded by its row, so that later epochs and resumed trainings read the same strings."""
+        """Change each string, seeded by its row: later epochs and resumed training runs read the same strings."""
         if not self.options.changes_text:
             return {}
         return {MASKED: augmentation(self.options, encoder.tokenizer, seed)}

@@ -44,7 +44,7 @@ def trained_encoders() -> tuple[str, ...]:
 
 
 def preparation_of(setting: str) -> str:
-    """Return the command that makes what the trainings of a setting read."""
+    """Return the command that makes what the training runs of a setting read."""
     return f"`kedro run --pipelines=train_{setting} --tags={PREPARATION}`"
 
 

@@ -1,4 +1,4 @@
-"""MLflow from nodes: one nested run for each training with its metrics and model, and the file that names it."""
+"""MLflow from nodes: one nested run for each training run with its metrics and model, and the file that names it."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ NOTE_TAG = "mlflow.note.content"
 """MLflow's tag of a run's description"""
 
 TRAINING_TAG = "training"
-"""Nodes with this tag open a nested run for each training."""
+"""Nodes with this tag open a nested run for each training run."""
 
 HOST = "ease.host"
 PID = "ease.pid"
 """MLflow tags of the process that writes a run."""
 
-COMPARE = "Next: tick another training in the list, then **Compare**."
-"""End of a training's description."""
+COMPARE = "Next: tick another training run in the list, then **Compare**."
+"""End of a training run's description."""
 SCORED = "\n\nTest scores: "
 
 BELOW_START = "below_start"
-"""MLflow tag of a training that made its encoder worse."""
+"""MLflow tag of a training run that made its encoder worse."""
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
 
 
 class RunReport:
-    """Logs the values that a training reports to its run; an error of the tracking store does not stop the training."""
+    """Logs the values that a training run reports to its run; an error of the tracking store does not stop training."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -186,7 +186,7 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
 
 
 def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingResult) -> None:
-    """Log the kept model's gain over its start, with a tag if it is negative; describe the training and its result."""
+    """Log the kept model's gain over its starting encoder, with a tag if negative; describe the run and its result."""
     sources = ", ".join(source.name for source in data.sources)
     paragraphs = [f"`{method}`, {result.steps} steps, from {data.start or 'an encoder'}, on {sources}."]
     if result.best_score is not None and result.start_score is not None:
@@ -335,7 +335,7 @@ def write_origin(
     seconds: float | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the file of a model: its run, if any, what its training started from, and the training's duration.
+    """Write the file of a model: its run, if any, what its training started from, and the training run's duration.
 
     `dimensions` are numbers of first dimensions to which its embeddings may be truncated. `parameters` are the
     training's, by dotted names: scores have them, so that compared models can be checked for other differences.

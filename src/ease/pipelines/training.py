@@ -1,4 +1,4 @@
-"""A training in a nested MLflow run: its start, its texts and its model card."""
+"""A training run in a nested MLflow run: its starting encoder, its texts and its model card."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SAMPLE_TEXTS = ("nli", "parallel_train")
 
 
 class TrainingData(NamedTuple):
-    """The inputs of a training."""
+    """The inputs of a training run."""
 
     encoder: str | Path
     """The encoder to train: a folder or a hub name"""
@@ -158,7 +158,7 @@ def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
 def train_tracked(
     name: str, data: TrainingData, recipe: CompleteRecipe, lock: FolderLock, tracking: TrackingOptions | None
 ) -> TrainingResult:
-    """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one."""
+    """Train in a nested MLflow run; resume an interrupted training run from its checkpoint, and skip a finished one."""
     from ease.training.job import run_job
 
     setting = data.setting
@@ -167,7 +167,7 @@ def train_tracked(
     # A set may be incomplete where it was located: scoring skips its task, but a checkpoint needs it.
     require_sets(setting.dev_tasks, located, data.tasks)
     card = describe_data(recipe.method, recipe.data, data.dumps, setting)
-    # Tables are passed as files, so that each process of the training can read them.
+    # Tables are passed as files, so that each process of the training run can read them.
     pairs = _sorted_file(data.rows, "pair_id", folder / "training_pairs.parquet")
     vocabulary = None
     if data.vocabulary is not None:
@@ -189,7 +189,7 @@ def train_tracked(
     with training_run(name, {**flatten_options(recipe), **flatten_options(setting, "setting")}) as run_id:
         report = RunReport(run_id)
         result = run_job(job, report, lock)
-        # An earlier session of this training has logged its values to its own run.
+        # An earlier session of this training run has logged its values to its own run.
         report.complete(result.history)
         note_result(run_id, card, recipe.method, result)
         log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
@@ -206,7 +206,7 @@ def train_tracked(
 def _sorted_file(table: ibis.Table, key: str, file: Path) -> Path:
     """Write a table's rows in the order of a column of unique integers.
 
-    A training identifies its data by the file's contents, so the order must not depend on the engine.
+    A training run identifies its data by the file's contents, so the order must not depend on the engine.
     """
     write_parquet(table.order_by(key), file)
     return file

@@ -32,7 +32,7 @@ SCORE_COLUMNS = (*_MODEL, *_SCORE, *ENCODING, "parameters")
 that trained it, `deviation` the standard deviation over the task's repetitions, `low` and `high` the limits of the 95%
 interval over the test items, `main` whether the metric is the task's main one, `task_type` MTEB's type of the task,
 `data` the digest of the task's files, `items` the file of the items in the folder of the cache. The columns
-`ENCODING` say how the encoder embedded the texts, `parameters` has the training's parameters by dotted names.
+`ENCODING` say how the encoder embedded the texts, `parameters` has the training run's parameters by dotted names.
 """
 
 
@@ -133,7 +133,7 @@ class OwnModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Parameters of the training by dotted names; empty if they are not recorded."""
+        """Parameters of the training run by dotted names; empty if they are not recorded."""
         recorded = [value for value in self.rows["parameters"] if isinstance(value, dict)]
         return next(reversed(recorded), {})
 

@@ -1,4 +1,4 @@
-"""One process of a training: `torchrun --nproc-per-node=2 -m ease.training JOB_FOLDER`."""
+"""One process of a training run: `torchrun --nproc-per-node=2 -m ease.training JOB_FOLDER`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_job(folder: Path) -> TrainingJob:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise EaseError(f"No training job at {path}: give the work folder of a training.") from error
+        raise EaseError(f"No training job at {path}: give the work folder of a training run.") from error
     return validate(TrainingJob, text, f"{path} is not a valid training job")
 
 

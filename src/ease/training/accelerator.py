@@ -1,4 +1,4 @@
-"""Device, precision, threads, determinism and compilation; torch's global state is restored after a training."""
+"""Device, precision, threads, determinism and compilation; torch's global state is restored after training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ease.training.execution import Execution
 _MMAP_THRESHOLD = -3
 """glibc's M_MMAP_THRESHOLD (mallopt(3), malloc.h)."""
 _LARGE_BYTES = 4 << 20
-"""Bytes from which glibc maps each allocation on its own in a training on a CPU"""
+"""Bytes from which glibc maps each allocation on its own in a training run on a CPU"""
 _DEFAULT_LARGE_BYTES = 32 << 20
 """glibc's default maximum of that threshold"""
 
@@ -53,7 +53,7 @@ def select_gpu() -> None:
 
 @contextmanager
 def accelerated(execution: Execution) -> Iterator[Accelerator]:
-    """Configure device, precision, threads and determinism for a training, and restore torch's state afterwards."""
+    """Configure device, precision, threads and determinism for a training run, and restore torch's state afterwards."""
     on_gpu = execution.device == "cuda"
     with ExitStack() as restore:
         restore.enter_context(warnings.catch_warnings())
@@ -123,7 +123,7 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
     layers = [module for module in encoder.modules() if isinstance(module, GradientCheckpointingLayer)]
     if not layers:
         raise EaseError(f"{type(encoder[0]).__name__} has no transformer layers to compile: set `compiled: false`.")
-    # The layers of all trainings in a process share their code, of which torch keeps at most eight compilations.
+    # The layers of all training runs in a process share their code, of which torch keeps at most eight compilations.
     torch.compiler.reset()
     options = None
     # Older versions of torch have no such option.

@@ -57,7 +57,7 @@ def train(
         entity_embeddings: The initial embedding of each entity. Default: random ones of the encoder's dimension.
         pooling: The encoder's pooling. Default: as it was saved.
         development: Evaluation tasks with their options; they select the best checkpoint. Default: the last one.
-        folder: Folder for checkpoints and the model; the same call on the same data resumes an interrupted training
+        folder: Folder for checkpoints and the model; the same call on the same data resumes an interrupted training run
             there, and returns the model of a finished one. Default: a temporary folder.
         report: Called with a step and its losses and scores.
         options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,

@@ -30,7 +30,7 @@ def pair_indices(
     """Yield the pairs of each step, endlessly, in a new seeded order every epoch.
 
     An epoch drops incomplete batches, because a contrastive loss depends on the batch size. Seed and step determine a
-    batch, so that a training can resume at any step.
+    batch, so that a training run can resume at any step.
 
     `start` is the number of steps already done.
     """

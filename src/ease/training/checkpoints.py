@@ -43,7 +43,7 @@ TRAINING_VERSION = 4
 
 
 class Checkpoints:
-    """The latest checkpoint of one training, identified by its fingerprint."""
+    """The latest checkpoint of one training run, identified by its fingerprint."""
 
     def __init__(self, folder: Path, fingerprint: str, options: TrainingOptions) -> None:
         self._folder = folder
@@ -94,7 +94,7 @@ class Checkpoints:
                 remove_folder(older)
 
     def resume(self, model: TrainingModel, optimizers: Optimizers) -> dict[str, Any] | None:
-        """Restore this training's latest checkpoint, and return its state and `step`; None if there is none."""
+        """Restore this training run's latest checkpoint, and return its state and `step`; None if there is none."""
         folders = sorted(self._folder.glob("step-*"), reverse=True)
         for folder in folders:
             state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
@@ -104,8 +104,8 @@ class Checkpoints:
                 return state
         if folders:
             logger.warning(
-                "%s belongs to a training with other data, options, libraries or code, or on another device: starting "
-                "from the beginning",
+                "%s belongs to a training run with other data, options, libraries or code, or on another device: "
+                "starting from the beginning",
                 folders[0],
             )
         return None
@@ -128,7 +128,7 @@ class Checkpoints:
 
 
 WITHOUT_EFFECT = {"checkpoint_seconds", "threads", "processes"}
-"""Options that do not change the result of a training, except for rounding"""
+"""Options that do not change the result of a training run, except for rounding"""
 
 NOTES = {"README.md", RUN_FILE}
 """Files of a saved encoder to which runs write: its card has scores, and each run that uses it has a number"""
@@ -215,8 +215,8 @@ Evaluate = Callable[[SentenceTransformer], dict[str, float]]
 class BestModel:
     """The best model so far, in its own folder; of equal scores, the first is kept.
 
-    The model named by the last checkpoint is kept, too: an interrupted training resumes from it. With
-    `max_below_start`, the model before the training is a candidate. With `min_kept`, a model that has lost more of the
+    The model named by the last checkpoint is kept, too: an interrupted training run resumes from it. With
+    `max_below_start`, the starting encoder is a candidate. With `min_kept`, a model that has lost more of the
     starting encoder's retention is none.
     """
 

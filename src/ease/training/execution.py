@@ -1,4 +1,4 @@
-"""How a training computes its batches: chosen once, from its options, this machine and the encoder.
+"""How a training run computes its batches: chosen once, from its options, this machine and the encoder.
 
 The choice changes speed and memory. It changes losses by rounding alone, except that packing and compilation draw other
 dropout masks.
@@ -29,7 +29,7 @@ CPU_CHUNKS = 4
 
 @dataclass(frozen=True)
 class Execution:
-    """How a training computes its batches."""
+    """How a training run computes its batches."""
 
     device: Literal["cpu", "cuda"] = "cpu"
     precision: Literal["fp32", "bf16"] = "fp32"
@@ -76,13 +76,13 @@ def check_execution(options: TrainingOptions, processes: int) -> None:
 def choose_execution(
     options: TrainingOptions, encoder: SentenceTransformer, columns: int, processes: int = 1
 ) -> Execution:
-    """Return how a training is executed, and log it with the reasons in one line.
+    """Return how a training run is executed, and log it with the reasons in one line.
 
     Args:
-        options: The training's parameters.
+        options: The training run's parameters.
         encoder: The encoder to train; it is made to accept packed texts if they are used.
         columns: Columns of texts that the method encodes.
-        processes: Processes of the training.
+        processes: Processes of the training run.
 
     Raises:
         EaseError: If packing or CUDA graphs are required by the options and not possible.

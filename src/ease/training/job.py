@@ -56,16 +56,16 @@ logger = logging.getLogger(__name__)
 
 
 def run_job(job: TrainingJob, report: MetricsReport | None = None, lock: FolderLock | None = None) -> TrainingResult:
-    """Train, resume an interrupted training, or return the result of a finished one.
+    """Train, resume an interrupted training run, or return the result of a finished one.
 
     Args:
         job: What to train, where and how.
         report: Called in this process with a step and its metrics, also if other processes train.
-        lock: The caller's lock on the job's folder. Default: lock the folder during the training.
+        lock: The caller's lock on the job's folder. Default: lock the folder during training.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
-        EaseError: If the job or its files are wrong, another training uses the folder, or the memory is full.
+        EaseError: If the job or its files are wrong, another training run uses the folder, or the memory is full.
     """
     launched = "LOCAL_RANK" in os.environ
     processes = job.training.processes
@@ -84,7 +84,7 @@ def run_job(job: TrainingJob, report: MetricsReport | None = None, lock: FolderL
             write_text_atomically(job.folder / "job.json", job.model_dump_json(indent=2))
         fingerprint = fingerprint_of(job, processes)
         if finished := _read_result(job.folder, fingerprint):
-            logger.info("This training is finished already: %s", finished.model)
+            logger.info("This training run is finished already: %s", finished.model)
             return finished
         if processes > 1 and held_lock is not None and not launched:
             launch(held_lock, processes, report)
@@ -93,12 +93,12 @@ def run_job(job: TrainingJob, report: MetricsReport | None = None, lock: FolderL
             with advise_on_full_memory(advice):
                 _train(job, processes, fingerprint, report)
         result = _read_result(job.folder, fingerprint)
-        assert result is not None, f"{job.folder} has no result of the training that has just ended"
+        assert result is not None, f"{job.folder} has no result of the training run that has just ended"
         return result
 
 
 def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
-    """Return the result of this training if it is finished."""
+    """Return the result of this training run if it is finished."""
     content = read_json(folder / "result.json")
     if content is None or content["fingerprint"] != fingerprint or not (folder / "model").is_dir():
         return None
@@ -174,7 +174,7 @@ def prepare_rows(
 
 
 def _input_file(job: TrainingJob, fingerprint: str, name: str) -> Path:
-    """Return the path of a file that is made from the job's inputs, and removed when the training is finished."""
+    """Return the path of a file that is made from the job's inputs, and removed when the training run is finished."""
     return job.folder / f"inputs-{fingerprint[:16]}-{name}"
 
 
@@ -294,7 +294,7 @@ def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: P
         evaluate = development_evaluation(job.development)
         device = model.encoder.device
         scores = remove_languages(best.path, source, job.pairs, job.training.language_ranks, evaluate, device)
-    # Otherwise a stop between the two writes would leave the result of an earlier training beside this model.
+    # Otherwise a stop between the two writes would leave the result of an earlier training run beside this model.
     (job.folder / "result.json").unlink(missing_ok=True)
     best.publish(job.folder / "model", _card(job, model, best.step, scores, start_scores), source)
     steps = int(history[-1]["step"])
@@ -318,7 +318,7 @@ def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: P
 
 
 def _log_gain(result: TrainingResult, is_judged: bool) -> None:
-    """Log the scores of the kept model and of the starting encoder; warn if the training did not help.
+    """Log the scores of the kept model and of the starting encoder; warn if training did not help.
 
     MLM is not judged: it trains tokens, not sentences.
     """
@@ -327,7 +327,7 @@ def _log_gain(result: TrainingResult, is_judged: bool) -> None:
     scores = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
     if is_judged and result.below_start:
         logger.warning(
-            "%s, the starting encoder %.2f: the training made it worse. Lower `learning_rate`, or keep that encoder.",
+            "%s, the starting encoder %.2f: training made it worse. Lower `learning_rate`, or keep that encoder.",
             scores,
             result.start_score,
         )

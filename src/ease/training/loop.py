@@ -70,7 +70,7 @@ class Progress:
     """
 
     def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: MetricsReport | None) -> None:
-        """Prepare for a training of `steps` steps; metrics are written to the folder's metrics.jsonl."""
+        """Prepare for a training run of `steps` steps; metrics are written to the folder's metrics.jsonl."""
         self._file = folder / "metrics.jsonl"
         self._name = folder.name
         self._steps = steps
@@ -151,13 +151,13 @@ class Progress:
         self._window_seconds = 0.0
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
-                f"The loss is {means[TOTAL]} around step {window.step}: the training has diverged; lower "
+                f"The loss is {means[TOTAL]} around step {window.step}: the training run has diverged; lower "
                 "`learning_rate`, or raise the method's temperature."
             )
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(window.step, {**means, **window.values, "pairs_per_second": rate})
-        if window.copied is None:  # on a CPU, reporting stops the training, so its time is not counted
+        if window.copied is None:  # on a CPU, reporting pauses training, so its time is not counted
             self.resume()
 
     def state(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def train_model(
     teacher: FrozenEmbeddings | None = None,
     guide: Guide | None = None,
 ) -> tuple[BestModel, Progress]:
-    """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
+    """Train a model in place on prepared pairs, resuming from this training run's checkpoint if there is one.
 
     Args:
         model: The encoder, the method and how they are executed.
@@ -219,14 +219,14 @@ def train_model(
         options: The loop's parameters.
         accelerator: Of the model's execution.
         folder: For checkpoints, the best model and the metrics.
-        fingerprint: Identifies the training's checkpoints.
+        fingerprint: Identifies the training run's checkpoints.
         evaluate: Scores the encoder, to select the best model. Default: the last model is kept.
         report: Receives metrics in the first process.
         teacher: The teacher's embeddings; row i belongs to pair i.
         guide: The guide's embeddings; row i belongs to pair i.
 
     Returns:
-        The best model, and the progress with the training's duration.
+        The best model, and the progress with the training run's duration.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -290,7 +290,7 @@ def train_model(
 def _compile(
     trained: nn.Module, batches: Generator[list[Batch], None, None], model: TrainingModel, accelerator: Accelerator
 ) -> None:
-    """Compute one step on the first batch and discard it, so that a resumed training is compiled for the same batch.
+    """Compute one step on the first batch and discard it, so that a resumed run is compiled for the same batch.
 
     The order of sums depends on the size of the batch for which torch compiles.
     """

@@ -202,7 +202,7 @@ def load_for_training(name: str, pooling: PoolingName | None, options: TrainingO
     Args:
         name: The encoder's hub name or folder.
         pooling: Its pooling; None: as it was saved.
-        options: Of the training.
+        options: Of the training run.
 
     Raises:
         EaseError: If it does not load, is no transformer, or accepts fewer tokens than `max_tokens`.

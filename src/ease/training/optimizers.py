@@ -138,7 +138,7 @@ class RowAdam(Optimizer):
             return
         first = state["first"][rows].float().lerp_(gradient, 1 - small)
         second = state["second"][rows].float().lerp_(gradient.square(), 1 - large)
-        # Seeded by the step: a resumed training rounds alike, and dropout's random numbers stay what they were.
+        # Seeded by the step: a resumed training run rounds alike, and dropout's random numbers stay what they were.
         generator = torch.Generator(table.device).manual_seed(state["step"])
         for name, moment in (("first", first), ("second", second)):
             rounded = moment

@@ -1,4 +1,4 @@
-"""Parameters, job description and result of a training; free of torch."""
+"""Parameters, job description and result of a training run; free of torch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class BatchOptions(StrictModel):
 
 
 START_ENCODER = "start"
-"""Name of the encoder before the training, as a teacher or guide."""
+"""Name of the encoder before training, as a teacher or guide."""
 
 
 class FrozenEncoder(StrictModel):
@@ -69,7 +69,7 @@ class FrozenEncoder(StrictModel):
     encoder: str | None = Field(
         None,
         min_length=1,
-        description=f"a hub name, a folder, or `{START_ENCODER}`: the encoder before the training; null: none",
+        description=f"a hub name, a folder, or `{START_ENCODER}`: the encoder before training; null: none",
     )
     pooling: PoolingName | None = Field(None, description="its pooling; null: as it was saved")
     batch_size: int | None = Field(
@@ -78,7 +78,7 @@ class FrozenEncoder(StrictModel):
         description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
     )
     cache: Path | None = Field(
-        None, description="folder of the cache of embeddings, shared by trainings; null: the training's work folder"
+        None, description="folder of the cache of embeddings, shared by training runs; null: the run's work folder"
     )
 
     @model_validator(mode="before")
@@ -90,7 +90,7 @@ class FrozenEncoder(StrictModel):
         return value
 
     def located(self, start: str) -> str:
-        """Return the encoder's hub name or folder, given the encoder that the training starts from."""
+        """Return the encoder's hub name or folder, given the encoder that training starts from."""
         assert self.encoder is not None
         if self.encoder == START_ENCODER:
             return start
@@ -240,7 +240,7 @@ class TrainingOptions(StrictModel):
     )
     teacher: TeacherOptions = Field(
         TeacherOptions(),
-        description="an encoder whose embeddings or similarities the training also learns (docs/teacher.md)",
+        description="an encoder whose embeddings or similarities the training run also learns (docs/teacher.md)",
     )
     guide: FrozenEncoder = Field(
         FrozenEncoder(),
@@ -287,7 +287,7 @@ def training_options(values: Mapping[str, Any]) -> TrainingOptions:
 
 
 class TrainingJob(StrictModel):
-    """The description of a training, which its processes read from job.json."""
+    """The description of a training run, which its processes read from job.json."""
 
     folder: Path = Field(description="work folder for checkpoints, metrics and the final model")
     pairs: Path = Field(description="training pairs, a Parquet file or a folder of them")
@@ -296,7 +296,7 @@ class TrainingJob(StrictModel):
     method: str = Field(description="training method")
     record: MethodRecord | None = Field(
         None,
-        description="the record of a method from another package, by which the training's processes find its class",
+        description="the record of a method from another package, by which the training run's processes find its class",
     )
     method_options: SerializeAsAny[BaseModel] = Field(
         default_factory=BaseModel, description="the method's `Options`, or their values; validated in either case"
@@ -312,7 +312,7 @@ class TrainingJob(StrictModel):
     retention: dict[str, dict[str, Any]] = Field(
         {}, description="evaluation tasks of what the encoder knows before, for `min_kept`, with their options"
     )
-    card: ModelCardData | None = Field(None, description="what the model card says beside the training's parameters")
+    card: ModelCardData | None = Field(None, description="what the model card says beside the run's parameters")
 
     @model_validator(mode="before")
     @classmethod
@@ -328,7 +328,7 @@ class TrainingJob(StrictModel):
 
 
 class TrainingResult(StrictModel):
-    """Result of a training."""
+    """Result of a training run."""
 
     model: Path = Field(description="folder of the kept model, in the format of sentence-transformers")
     steps: int = Field(description="steps trained")
@@ -336,7 +336,7 @@ class TrainingResult(StrictModel):
     best_score: float | None = Field(
         description="development score of the kept model in points; null without development tasks"
     )
-    start_score: float | None = Field(None, description="development score before the training")
+    start_score: float | None = Field(None, description="development score before training")
     seconds: float = Field(description="time of the training steps, over all runs")
     pairs_per_second: float = Field(description="throughput of the training steps, without evaluations and checkpoints")
     history: list[dict[str, float]] = Field(description="reported metrics, each with its `step`")

@@ -76,8 +76,8 @@ def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> P
     tokens = np.repeat(tokens, views, axis=0)
     width = -(-int(lengths.max()) // ROW_TOKENS) * ROW_TOKENS
     starts, size = _fill_rows(lengths, width)
-    # The batches of a training have few shapes, for each of which a GPU would choose its algorithms anew: the number of
-    # rows is rounded up to a multiple of the largest power of two below it, divided by `ROW_STEPS`.
+    # A GPU chooses its algorithms anew for each shape. So that a training run has few shapes, the number of rows is
+    # rounded up to a multiple of the largest power of two below it, divided by `ROW_STEPS`.
     largest_power = 1 << (size // width).bit_length() - 1
     unit = max(1, largest_power // ROW_STEPS) * width
     size = -(-size // unit) * unit
@@ -269,7 +269,7 @@ class TransformerGraphs:
             except RuntimeError as error:
                 self._refused = True
                 reason = str(error).strip().partition("\n")[0]
-                logger.warning("The training goes on without CUDA graphs, which this encoder refuses: %s", reason)
+                logger.warning("Training goes on without CUDA graphs, which this encoder refuses: %s", reason)
         if not training or shape not in captured:
             outputs = self._compute(features)
         else:

@@ -92,20 +92,20 @@ def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
 class UsedEntities(NamedTuple):
     """The entities of training pairs, a subset of the vocabulary.
 
-    Row i of the training's table is row `vocabulary_rows[i]` of the vocabulary.
+    Row i of the training run's table is row `vocabulary_rows[i]` of the vocabulary.
     """
 
     ids: NDArray[np.int64]
     """Sorted"""
     rows: NDArray[np.int64]
-    """The row in the training's table for each id"""
+    """The row in the training run's table for each id"""
     vocabulary_rows: NDArray[np.int64]
     """Ascending"""
     total: int
     """Entities of the vocabulary"""
 
     def find(self, column: pa.Array, count: int) -> NDArray[np.int64]:
-        """Return the rows of a column's entities in the training's table, (n,).
+        """Return the rows of a column's entities in the training run's table, (n,).
 
         Of lists, which are in seeded order, the first `count` are found: (n, count).
         """
@@ -341,7 +341,7 @@ def default_prompt(encoder: SentenceTransformer) -> str:
     prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
     if prompt and any(getattr(module, "include_prompt", True) is False for module in encoder):
         raise EaseError(
-            f"The encoder's pooling excludes its prompt {prompt!r}, which a training does not support: save it with "
+            f"The encoder's pooling excludes its prompt {prompt!r}, which training does not support: save it with "
             "`include_prompt` true, or give a `pooling`."
         )
     return prompt

@@ -1,4 +1,4 @@
-"""Processes of a training on this machine: a graceful stop, and the launcher, by torchrun, which forwards metrics."""
+"""Processes of a training run on this machine: a graceful stop, and the launcher (torchrun), which forwards metrics."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ logger = logging.getLogger(__name__)
 LAUNCHER_VARIABLE = "EASE_LAUNCHER"
 """Environment variable of processes that the launcher started, which holds the folder's lock"""
 FAILURE = "failure.json"
-"""In a training's folder: a process's error `message`, or the step of its stop, for the launcher"""
+"""In a training run's folder: a process's error `message`, or the step of its stop, for the launcher"""
 POLL_SECONDS = 0.3
 """Interval between checks of the processes and their metrics."""
 
 
 class TrainingInterrupted(EaseError):
-    """Raised when a signal stopped the training, after saving a checkpoint."""
+    """Raised when a signal stopped the training run, after saving a checkpoint."""
 
     def __init__(self, step: int, steps: int, folder: Path) -> None:
         super().__init__(
@@ -93,7 +93,7 @@ def step_and_values(line: Mapping[str, float]) -> tuple[int, dict[str, float]]:
 def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, float]], None] | None) -> None:
     """Run the job of a locked folder in several processes.
 
-    torchrun shares the lock: if this process is killed, the training continues and the folder stays locked.
+    torchrun shares the lock: if this process is killed, the training run continues and the folder stays locked.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -152,7 +152,7 @@ def _new_metrics(
     while not ended:
         ended = torchrun.poll() is not None
         lines = read_metrics(metrics)
-        # A resumed training first drops the metrics after its checkpoint.
+        # A resumed training run first drops the metrics after its checkpoint.
         unchanged = takewhile(lambda pair: pair[0] == pair[1], zip(earlier, lines, strict=False))
         yield from lines[len(list(unchanged)) :]
         earlier = lines

@@ -183,7 +183,7 @@ class EntityCollator(BaseDataCollator):
 
 
 class LossCheckpoints(TrainerCallback):
-    """Saves a loss's own parameters with the trainer's checkpoints, and restores them when a training resumes.
+    """Saves a loss's own parameters with the trainer's checkpoints, and restores them when a training run resumes.
 
     Resume from a checkpoint in the trainer's `output_dir`.
 

@@ -51,9 +51,9 @@ def frozen_embeddings(
     Args:
         pairs: Training pairs, which have languages if a teacher has `languages`.
         options: A teacher's or a guide's.
-        start: The encoder that the training starts from.
+        start: The encoder that training starts from.
         target: The file.
-        accelerator: Of the training; its processes wait for the file.
+        accelerator: Of the training run; its processes wait for the file.
         dimension: The dimension that the encoder must have; None: any.
         drawn: The pairs that are read, in the order of the prepared pairs; None: all.
 

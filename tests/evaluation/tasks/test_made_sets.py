@@ -91,7 +91,7 @@ def test_the_main_score_of_an_audit_is_the_rank_among_all_titles(tmp_path: Path)
 def test_an_encoder_that_changes_what_sentences_mean_is_not_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each sentence of the pivot, the start's nearest neighbours should stay the nearest."""
+    """Of each sentence of the pivot, the starting encoder's nearest neighbours should stay the nearest."""
     rng = np.random.default_rng(0)
     rows = {f"{side} {n}": vector for side in "lr" for n, vector in enumerate(np.eye(4, 8))}
     sentences = [row for n in range(2) for row in both(n, n, f"a {n}", f"b {n}")]

@@ -59,7 +59,7 @@ class KnownEncoder(StrictModel):
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
     methods: dict[str, MethodDefaults] = Field({}, description="overrides for single methods, by name")
     lora_targets: tuple[str, ...] = Field(description="names of the linear layers that LoRA adapts")
-    memory: float = Field(gt=0, description="GPU memory of a training with these values, in GB (estimated)")
+    memory: float = Field(gt=0, description="GPU memory of a training run with these values, in GB (estimated)")
     sources: dict[str, str] = Field(description="source of each value, by the field's name")
 
     @property

@@ -30,7 +30,7 @@ from ease.similarity.encode import Encode
 
 
 class FineTuningOptions(LabelledOptions):
-    """The settings of the training."""
+    """The settings of the fine-tuning."""
 
     batch_size: PositiveInt = Field(description="pairs per step")
     learning_rate: PositiveFloat = Field(description="peak learning rate of AdamW")

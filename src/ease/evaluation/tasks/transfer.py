@@ -47,7 +47,7 @@ class LabelledOptions(TableOptions):
     reuters: bool = Field(
         False, description="remove Reuters' copyright line, and decode the bytes literals of MLDoc's scripts"
     )
-    seeds: Seeds = Field((42, 43, 44), description="seeds of the trainings, whose scores are averaged")
+    seeds: Seeds = Field((42, 43, 44), description="seeds of the training runs, whose scores are averaged")
     epochs: PositiveInt = Field(5, description="passes over the training data")
     weight_decay: float = Field(0.0, ge=0, description="of AdamW")
     clip_norm: PositiveFloat = Field(1.0, description="maximum norm of the gradient")

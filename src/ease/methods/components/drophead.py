@@ -40,7 +40,7 @@ def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropou
     dropouts = list(_dropouts(encoder))
     for module, name in dropouts:
         setattr(module, name, rate)
-    # Without dropout, both views of a sentence are equal: the training would learn nothing from them.
+    # Without dropout, both views of a sentence are equal: training would learn nothing from them.
     if rate and not dropouts:
         raise EaseError(
             f"`{option}` is {rate}, and the encoder, which begins with {type(encoder[0]).__name__}, has no dropout "

@@ -62,7 +62,7 @@ def _check_prompt(parameter: str, prompt: str, tasks: TaskParameters) -> None:
 
 
 def check_development_sets(node: Node, run: PlannedRun, dev_tasks: Sequence[str]) -> None:
-    """Refuse a training that lacks a set which chooses its checkpoint."""
+    """Refuse a training run that lacks a set which chooses its checkpoint."""
     references = without_audit(known_references(dev_tasks, run.parameter("tasks")), run)
     for name in dict.fromkeys(map(task_name, references)):
         of_task = [reference for reference in references if task_name(reference) == name]

@@ -92,7 +92,7 @@ class Compared:
 
         trained = {name: folder for name in in_order(self.encoders) if (folder := self.encoders[name])}
         if not trained:
-            raise EaseError("This setting has no encoder to analyse yet: run its training first.")
+            raise EaseError("This setting has no encoder to analyse yet: train one first.")
         # The order of methods, in which tables and plots list them.
         return {name: encode_with(folder, self.encoding, name) for name, folder in trained.items()}
 

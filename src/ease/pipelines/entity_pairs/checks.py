@@ -25,7 +25,7 @@ def refuse_released(node: Node, run: PlannedRun) -> None:
 
 
 def check_audit(node: Node, run: PlannedRun) -> None:
-    """Refuse pairs for a training that the audit judges if they may be of the audit's pages."""
+    """Refuse pairs for a training run that the audit judges if they may be of the audit's pages."""
     setting = run.options(node, Setting)
     has_audit = AUDIT in map(task_name, (*setting.dev_tasks, *setting.test_tasks))
     if has_audit and not run.options(node, PairOptions).without_audit:

@@ -254,7 +254,7 @@ def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
 def _write_card(
     folder: Path, options: PublishOptions, version: str, scores: Rows, sections: dict[str, str]
 ) -> pd.DataFrame:
-    """Complete the card of the training, and write the results in the hub's newer form; return all test scores."""
+    """Complete the card of the training run, and write the results in the hub's newer form; return all test scores."""
     from ease.reporting.exports import hub_card, main_rows, write_eval_results
 
     # Scores of another version of the encoder, or of truncated embeddings, do not belong in this card.

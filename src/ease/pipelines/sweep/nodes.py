@@ -68,7 +68,7 @@ SettingParameters = dict[str, Any]
 
 
 class SweepInputs(NamedTuple):
-    """The inputs of every training of a sweep."""
+    """The inputs of every training run of a sweep."""
 
     sentences: ibis.Table | None
     data: TrainingData
@@ -127,7 +127,7 @@ def run_sweep(
 ) -> Rows:
     """Train and score the chosen variants from every seed; resume an interrupted sweep.
 
-    Each training has a nested MLflow run. The tables are those of the sweep's setting, and None if no run has made
+    Each training run has a nested MLflow run. The tables are those of the sweep's setting, and None if no run has made
     them: encoders with random weights read `sentences`, methods that read entities `training_pairs`,
     `entity_vocabulary` and `entity_embeddings`.
 
@@ -155,7 +155,7 @@ def run_sweep(
         rows += scores
     if not run.only:
         rows += joined_rows(run, data, models)
-        # A part of a sweep keeps its trainings, for the other parts and for the complete sweep.
+        # A part of a sweep keeps its training runs, for the other parts and for the complete sweep.
         remove_after_run(folder)
     return [{"sweep": run.sweep.name, **row} for row in rows]
 
@@ -204,7 +204,7 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: SweepInp
 
 
 def start_encoder(seed: int, setting: Setting, inputs: SweepInputs) -> Path:
-    """Return the start encoder of a setting; build it once for all variants with the same encoder options."""
+    """Return the starting encoder of a setting; build it once for all variants with the same encoder options."""
     # A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
     options = setting.encoder
@@ -232,7 +232,8 @@ def start_encoder(seed: int, setting: Setting, inputs: SweepInputs) -> Path:
 def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: SweepInputs) -> TrainingData:
     """Return the training data of a variant: its texts, or its subset of the pairs and its entity table.
 
-    Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
+    Texts and pairs are drawn by the seed of the method's own recipe, so training runs from other seeds
+    have the same ones.
     """
     unvaried = Recipe.model_validate(inputs.recipes[variant.method])
     data_seed = unvaried.seed(inputs.data.setting.encoder.name, inputs.encoders)
@@ -288,7 +289,7 @@ def joined_rows(run: SweepRun, data: TrainingData, models: Mapping[str, Path]) -
     Args:
         run: The complete sweep.
         data: The evaluation data and the tasks' options.
-        models: The trained encoders by the names of their trainings.
+        models: The trained encoders by the names of their training runs.
     """
     from ease.encoders.encoding import encode_with
     from ease.similarity.encode import EncodeByLanguage
@@ -332,7 +333,7 @@ def report_sweep(
     monolingual: SettingParameters,
     low_resource: SettingParameters,
 ) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
-    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
+    """Return the scores of the sweep's training runs, one task as a plot, and their times as a plot; log them.
 
     The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).
     """
@@ -355,7 +356,7 @@ def report_sweep(
     logger.info("Variants, in points of 100:\n%s", format_table(table))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
     figure = plot_variants(scores, title=f"{task}: {title}")
-    # A training has a row for each of its scores, and a start has no time.
+    # A training run has a row for each of its scores, and a starting encoder has no time.
     trained = rows[rows["seconds"] > 0].drop_duplicates("model").drop(columns="value")
     trained = trained.rename(columns={"seconds": "value"})
     times = plot_variants(trained, f"Time of training: {title}", "training steps (seconds)")

@@ -20,12 +20,12 @@ PIVOT = "en"
 SWEPT_SETTINGS = (MULTILINGUAL, MONOLINGUAL, LOW_RESOURCE)
 """The settings that a sweep may vary; a sweep that names none varies the first"""
 START = "start"
-"""The method of a variant that scores the start encoder without training."""
+"""The method of a variant that scores the starting encoder without training."""
 
 
 class _Changes(StrictModel):
-    method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
-    seeds: Numbers = Field((), description="seeds of the encoder's weights and of the training; empty: the sweep's")
+    method: str = Field(description=f"the varied method, or `{START}`: the starting encoder without training")
+    seeds: Numbers = Field((), description="seeds of the encoder's weights and of the training run; empty: the sweep's")
     data: tuple[dict[str, Any], ...] | None = Field(
         None, description="other sources of training texts; null: the recipe's"
     )
@@ -69,7 +69,7 @@ class Variant(_Changes):
         return self.title
 
     def run_name(self, seed: int) -> str:
-        """Name the MLflow run of a training from a seed."""
+        """Name the MLflow run of a training run from a seed."""
         return f"{self.label} seed={seed}"
 
     def vary(self, recipes: Mapping[str, Any], seed: int) -> Recipe:
@@ -77,7 +77,7 @@ class Variant(_Changes):
 
         Args:
             recipes: The recipes of the sweep's setting, by method.
-            seed: The training's seed.
+            seed: The training run's seed.
 
         Raises:
             EaseError: If the setting has no recipe for the method, or the method has no such parameter.
@@ -216,7 +216,7 @@ class Sweep(StrictModel):
 
         Args:
             languages: The setting's languages.
-            only: Labels of variants, or names of single trainings; none: all.
+            only: Labels of variants, or names of single training runs; none: all.
 
         Raises:
             EaseError: If `only` has a name that the sweep lacks.
@@ -244,10 +244,10 @@ class Sweep(StrictModel):
         return trainings
 
     def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
-        """Return the sweep's own setting as a variant changes it, with the seed of the training."""
+        """Return the sweep's own setting as a variant changes it, with the seed of the training run."""
         overlays = [self.settings.get(variant.under or "", {}), variant.setting]
         if seed is not None:
-            # One seed for all randomness of a training: also that of random weights, from which it may start.
+            # One seed for all randomness of a training run: also that of random weights, from which it may start.
             overlays.append({"encoder": {"seed": seed}})
         return setting.overlaid(f"The variant {variant.label!r} of {self.name!r}", *overlays)
 
@@ -257,11 +257,11 @@ def _with(variant: Variant, **changes: Any) -> Variant:
 
 
 def _for_each_language(variants: Sequence[Variant], languages: Sequence[str]) -> list[Variant]:
-    """Return the starts once, then each other variant for every language but English; without any, all variants."""
+    """Return `start` once, then each other variant for every language but English; without any, all variants."""
     added = [language for language in languages if language != PIVOT]
     if not added:
         return list(variants)
-    # The start encoder is the same for all languages.
+    # The starting encoder is the same for all languages.
     repeated = [variant for variant in variants if variant.method == START]
     for variant in variants:
         if variant.method == START:
@@ -304,7 +304,7 @@ class SweepChoice(StrictModel):
 
     name: str = Field(description="the sweep to train, an entry of `sweeps`")
     only: tuple[str, ...] = Field(
-        (), description="variants to train, by their labels, or single trainings (`ease seed=3`); empty: all"
+        (), description="variants to train, by their labels, or single training runs (`ease seed=3`); empty: all"
     )
 
     @model_validator(mode="before")

@@ -1,4 +1,4 @@
-"""Checks before a training: its parameters, its start, its texts, and the sets that choose its checkpoint."""
+"""Checks before a training run: its parameters, starting encoder and texts, and the sets that choose its checkpoint."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check_training(node: Node, run: PlannedRun) -> None:
 
 
 def check_start(node: Node, run: PlannedRun) -> None:
-    """Refuse a start that is missing, or that an earlier run built from other languages or another encoder."""
+    """Refuse a starting encoder that is missing, or was built from other languages or another encoder."""
     setting = run.options(node, Setting)
     method = str(node.namespace).rpartition(".")[2]
     mlm = f"{setting.name}.{MLM}.encoder"
@@ -70,7 +70,7 @@ def check_start(node: Node, run: PlannedRun) -> None:
         if name in earlier and earlier[name] != value:
             raise EaseError(
                 f"`{setting.name}.setting.{name}` is {value!r}, but `{start}` was built with {earlier[name]!r}, "
-                f"and the training would start from it: first run {preparation_of(setting.name)} with the same "
+                f"and the training run would start from it: first run {preparation_of(setting.name)} with the same "
                 "`--params`."
             )
 

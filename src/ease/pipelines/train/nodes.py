@@ -1,4 +1,4 @@
-"""Train an encoder with one method, or fit a whitening: starts, texts, and the training in a nested MLflow run."""
+"""Train an encoder with one method, or fit a whitening: starting encoder, texts, and a nested MLflow run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def train_encoder(
     Args:
         rows: The setting's pairs of sentences and entities, or the texts of a method that reads no entities.
         vocabulary: Only for methods that read entities, like `entity_embeddings`.
-        retention: Tasks of what the start knows, by name with their options, for `training.min_kept`.
+        retention: Tasks of what the starting encoder knows, by name with their options, for `training.min_kept`.
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.
@@ -103,7 +103,7 @@ def train_whitening(
     work: str,
     mlm: Path | None = None,
 ) -> Path:
-    """Append to the start encoder a linear map that whitens its embeddings of training sentences, in an MLflow run."""
+    """Append a linear map to the starting encoder that whitens its embeddings of training sentences."""
     from ease.encoders.encoder import load_encoder, save_encoder
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SUMMARY, whiten_encoder

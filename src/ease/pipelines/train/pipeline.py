@@ -16,7 +16,7 @@ def create_pipeline() -> Pipeline:
 
 
 def create_training(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
-    """Create the training of one method of a setting, or its whitening, which is fitted instead of trained.
+    """Create the training run of one method of a setting, or its whitening, which is fitted instead of trained.
 
     With `mlm_start`, the encoder of the method `mlm` is an input, too; MLM itself always starts untrained.
     """
@@ -59,7 +59,7 @@ def _text_gathering(setting: str, method: str) -> Node:
 
 
 def _training(setting: str, method: str, method_inputs: dict[str, str]) -> Node:
-    """Create the training; `method_inputs` are the data and the encoders to start from."""
+    """Create the training run; `method_inputs` are the data and the encoders to start from."""
     return node(
         train_encoder,
         inputs={
@@ -68,7 +68,7 @@ def _training(setting: str, method: str, method_inputs: dict[str, str]) -> Node:
             # Defaults by encoder and method.
             "encoders": "params:encoders",
             "tracking": "params:tracking",
-            # An interrupted training resumes in the work folder.
+            # An interrupted training run resumes in the work folder.
             "work": "params:work",
             "tasks": "params:tasks",
             # Development tasks choose the checkpoint.
