@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +16,9 @@ logger = logging.getLogger(__name__)
 BATCHES = 20
 """Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
 STEPS = 400
-"""Minimum number of steps; few pairs are repeated to reach it"""
+"""Number of steps: those after the first 180 add little (docs/your_language.md), and take an hour of a CPU."""
 EPOCHS = 10
-"""Maximum number of repetitions"""
+"""Maximum number of times that few pairs are repeated"""
 EVALUATIONS = 8
 """Evaluations per training run, from which the checkpoint is chosen"""
 
@@ -35,12 +34,11 @@ def fit_recipe(
     if training.get("batch_size") is None:
         batch_size = max(2, min(batch_size, pairs // BATCHES))
         fitted["batch_size"] = batch_size
-    epochs = default.epochs
-    if all(training.get(name) is None for name in DURATION) and default.max_steps is None:
-        epochs = max(epochs, min(EPOCHS, math.ceil(STEPS * batch_size / pairs)))
-        fitted["epochs"] = epochs
+    steps = default.max_steps or default.epochs * pairs // batch_size
+    if default.max_steps is None and all(training.get(name) is None for name in DURATION):
+        steps = max(1, min(STEPS, EPOCHS * pairs // batch_size))
+        fitted["max_steps"] = steps
     if training.get("evaluate_every") is None:
-        steps = default.max_steps or epochs * pairs // batch_size
         fitted["evaluate_every"] = max(1, min(default.evaluate_every, steps // EVALUATIONS))
     if fitted:
         logger.info("Chosen by %d pairs: %s", pairs, fitted)
