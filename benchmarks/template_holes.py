@@ -22,7 +22,7 @@ from typing import NamedTuple
 from benchmarks.common import command_line_parser, print_head, print_row
 from benchmarks.inputs import dump_slices
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump
-from ease.wikimedia.dumps.pages import ARTICLES, iterate_pages, reason_to_skip
+from ease.wikimedia.dumps.pages import ARTICLES, Page, iterate_pages, reason_to_skip
 from ease.wikimedia.template_pages import read_templates
 from ease.wikimedia.wikitext.markup import hide_extensions
 from ease.wikimedia.wikitext.parser import Article, parse_wikitext
@@ -52,7 +52,8 @@ def count_dump(dump: DumpFile, site: SiteInfo, table: TemplateTable) -> Counts:
     names: Counter[str] = Counter()
     unmarked_examples: list[str] = []
     dropped_examples: list[str] = []
-    for source in article_sources(dump, site):
+    for page in article_pages(dump, site):
+        source = page.text
         # References are no part of their lines.
         for line in hide_extensions(source)[0].split("\n"):
             templates = _TEMPLATE.findall(line)
@@ -62,7 +63,7 @@ def count_dump(dump: DumpFile, site: SiteInfo, table: TemplateTable) -> Counts:
             if not templates:
                 continue
             with_template += 1
-            article = parse_wikitext(line, site, templates=table)
+            article = parse_wikitext(line, site, templates=table, title=page.title)
             unknown = [name.strip() for name in templates if table.find(name) is None]
             example = f"{line}\n      → {show_holes(article)}"
             if article.holes:
@@ -70,17 +71,17 @@ def count_dump(dump: DumpFile, site: SiteInfo, table: TemplateTable) -> Counts:
                 dropped_examples.append(example)
             elif unknown and article.text:
                 unmarked_examples.append(example)
-        for sentence in parse_wikitext(source, site, templates=table).sentences():
+        for sentence in parse_wikitext(source, site, templates=table, title=page.title).sentences():
             sentences += 1
             dropped += bool(sentence.holes)
     return Counts(lines, with_template, sentences, dropped, names, unmarked_examples, dropped_examples)
 
 
-def article_sources(dump: DumpFile, site: SiteInfo) -> Iterator[str]:
-    """Yield the wikitext of a dump's articles."""
+def article_pages(dump: DumpFile, site: SiteInfo) -> Iterator[Page]:
+    """Yield a dump's articles."""
     for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size), namespaces=ARTICLES):
         if not reason_to_skip(page, site):
-            yield page.text
+            yield page
 
 
 def show_holes(article: Article) -> str:

@@ -91,6 +91,13 @@ PASSED_ON = [
     ("[[wikt:{{{1}}}|{{{1}}}]]", "{{T|word}}", "word"),
     ("{{#language:{{{1}}}}}", "{{T|fr}}", "French"),
     ("{{Q|{{{1}}}}}", "{{T|x}}", "x"),
+    ("{{PAGENAME}}: {{{1}}}", "{{T|a}}", "Lima: a"),
+    ("{{#time:j F Y|{{{1}}}}}", "{{T|1973-10-17}}", "17 October 1973"),
+    ("{{#time:j F|{{{1}}}-{{{2}}}-{{{3}}}}}", "{{T|1973|10|17}}", "17 October"),
+    ("{{#expr:{{{1}}} * 2}} km", "{{T|4}}", "8 km"),
+    # A table of values, which prints nothing for other arguments
+    ("{{#switch:{{{1}}}|Ica=5|Lima=7}}", "{{T|Ica}} {{T|Lima}}", "5 7"),
+    ("{{#switch:{{{1}}}" + "".join(f"|Town {n}={n}" for n in range(900)) + "}}", "{{T|Town 800}}", "800"),
     # What prints nothing, or a mark after a sentence
     ("<sup>[''citation needed'']</sup>[[Category:All]]", "{{T}}", ""),
     ("[[File:Flag.svg|20px]]", "{{T}}", ""),
@@ -102,7 +109,7 @@ UNKNOWN = [
     "{{T|{{{1}}}}}",
     "{{V|{{{1}}}}}",
     "{{#time:Y|{{{1}}}}}",
-    "{{PAGENAME}} {{{1}}}",
+    "{{CURRENTYEAR}} {{{1}}}",
     "{{Unheard of|{{{1}}}}}",
     "{|\n| {{{1}}}\n|}",
     "<nowiki>{{{1}}}</nowiki>",
@@ -121,7 +128,7 @@ OTHERS = [
 @pytest.mark.parametrize(("page", "source", "text"), PASSED_ON)
 def test_templates_that_pass_their_arguments_on(tmp_path: Path, page: str, source: str, text: str) -> None:
     dump = made(tmp_path, make_template(1, "T", page), *OTHERS)
-    article = parse_wikitext(f"It is {source} here.", "en", templates=read_templates(dump.path))
+    article = parse_wikitext(f"It is {source} here.", "en", templates=read_templates(dump.path), title="Lima")
     assert article.text == " ".join(f"It is {text} here.".split())
 
 

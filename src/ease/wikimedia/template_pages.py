@@ -7,6 +7,7 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from ease.wikimedia.dumps.parts import (
     open_table,
     part_name,
 )
-from ease.wikimedia.wikitext.template_bodies import classify_body, included_text
+from ease.wikimedia.wikitext.template_bodies import PROBE_TITLE, classify_body, included_text
 from ease.wikimedia.wikitext.templates import (
     HIDDEN,
     TEMPLATE,
@@ -41,7 +42,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
-TEMPLATE_PARTS_VERSION = 3
+TEMPLATE_PARTS_VERSION = 4
 """Raise it if a dump's template pages are now read otherwise: parts of another version are read again."""
 TEMPLATE_PAGES_FILE = "template_pages.parquet"
 TEMPLATES_FILE = "templates.json"
@@ -351,9 +352,10 @@ def _learn_bodies(
 ) -> None:
     """Add the templates that can be shown from their own text."""
     missing = {title: text for title, text in bodies.items() if title not in learnt}
+    expand = partial(table.expand, title=PROBE_TITLE)
     for _ in range(_ROUNDS):
         table.forget()
-        specifications = {title: classify_body(text, table.expand, table.site) for title, text in missing.items()}
+        specifications = {title: classify_body(text, expand, table.site) for title, text in missing.items()}
         new = {title: specification for title, specification in specifications.items() if specification}
         learnt.update(new)
         for title in new:

@@ -52,7 +52,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_ta
 
 logger = logging.getLogger(__name__)
 
-WIKIPEDIA_PARTS_VERSION = 5
+WIKIPEDIA_PARTS_VERSION = 6
 """Raise it if a dump now gives other sentences, redirects or pages: parts of another version are parsed again."""
 
 _LATEST = "cc-by-sa-4.0"
@@ -119,11 +119,11 @@ def read_dump(
         if reason := reason_to_skip(page, site):
             skipped[reason] += 1
             return None
-        article = parse_wikitext(page.text, site, templates=table)
+        title = normalize_title(page.title, site)
+        article = parse_wikitext(page.text, site, templates=table, title=title)
         if not article.text:
             skipped["no_sentences"] += 1
             return None
-        title = normalize_title(page.title, site)
         return DumpArticle(**vars(article), title=title, page_id=page.page_id, revision_id=page.revision_id)
 
     def articles() -> Iterator[DumpArticle]:
@@ -271,7 +271,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         if reason is not None:
             return reason, title, None
         # XML parsers keep carriage returns that are written as entities.
-        sentences = split_prose(read_prose(page.text.replace("\r", ""), site, table), splitter)
+        sentences = split_prose(read_prose(page.text.replace("\r", ""), site, table, title), splitter)
         if not sentences[0].texts:
             reason = "no_sentences"
         return reason, title, sentences

@@ -109,6 +109,10 @@ LISTED = [
     ("cs", "dne {{datum|17|10|1973}}", "dne 17. října 1973"),
     ("ko", "{{llang|en|Lima}}에 {{임시링크|푸른 집|en|Blue House}}", "영어: Lima에 푸른 집"),
     ("ko", "{{PER}}과 {{DEU}}", "페루과 독일"),
+    # The Olympic Games have other codes than ISO.
+    ("it", "{{GER}} e {{SUI}}", "Germania e Svizzera"),
+    ("tr", "1987: {{kardeş şehir|Paris|Fransa}}", "1987: Paris"),
+    ("hy", "{{Նիհոնգո|Էդո|江戸}} է", "Էդո (江戸) է"),
     ("en", "{{lc:ABC}} {{ucfirst:abc}} {{Template:nowrap|a}}{{DEFAULTSORT:b}}", "abc Abc a"),
 ]
 
@@ -187,7 +191,7 @@ HOLES = [
     ("en", "It was {{nowrap|{{unheard|5}} km}} long, {{convert|{{unheard}}|km}}.", "It was⟨?⟩ km long⟨?⟩,."),
     ("en", "The sound {{IPA|a}} is.", "The sound⟨?⟩ is."),
     ("en", "Lima {{IPA|es|ˈlima}}, {{IPAc-en|ˈ|l}} {{respell|LEE|ma}} is.", "Lima, is."),
-    ("en", "It is {{#expr: 1 + 2}} or {{PAGENAME}}.", "It is⟨?⟩ or⟨?⟩."),
+    ("en", "It is {{#expr: x}} or {{PAGENAME}}.", "It is⟨?⟩ or⟨?⟩."),
     ("en", "A&nbsp;{{unheard}} &amp; b.", "A⟨?⟩ & b."),
     ("ja", "彼は{{未知|x}}に住む。", "彼は⟨?⟩に住む。"),
     ("ja", "{{未知|x}}は作家である。", "⟨?⟩は作家である。"),
@@ -208,6 +212,10 @@ HOLES = [
     ("en", "{|\n| {{unheard}}\n|}\n[[File:a.jpg|{{unheard}} x]] a", "a"),
     ("ja", "彼は住む。{{未知|x}}それから", "彼は住む。それから"),
     ("ja", "彼は{{要出典|date=2020年}}住む{{R|a}}。", "彼は住む。"),
+    # Marks of outdated text, and notes
+    ("es", "En crisis,{{actualizar}} debida a esto.{{actualizar|2009}}", "En crisis, debida a esto."),
+    ("hy", "Նա եկել է{{Ն|Ըստ Իսահակյանի։}} այստեղ։", "Նա եկել է այստեղ։"),
+    ("ja", "* {{Ja Exp Route Sign|E52}} 中部横断自動車道", "中部横断自動車道"),
     ("ru", "Он жил{{нет АИ|1|2}} там{{кто?}}.", "Он жил там."),
     ("fr", "Il habite{{référence nécessaire}}{{sfn|A}} ici.", "Il habite ici."),
 ]

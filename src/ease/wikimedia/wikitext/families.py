@@ -91,7 +91,7 @@ class _Number(NamedTuple):
 
 
 @cache
-def _find_locale(language: str) -> Locale | None:
+def find_locale(language: str) -> Locale | None:
     """Return CLDR's locale of a Wikipedia; the English one writes British English, as its templates do."""
     tags = {"en": "en-GB", _AMERICAN: "en-US"}
     try:
@@ -113,7 +113,7 @@ class _Grouping(NamedTuple):
 @cache
 def _find_grouping(language: str) -> _Grouping | None:
     # Babel looks each of these up anew, which would take most of the time of a number.
-    locale = _find_locale(language)
+    locale = find_locale(language)
     if locale is None:
         return None
     # India's languages group the digits above the thousands by two.
@@ -222,7 +222,7 @@ def _with_unit(number: _Number, unit: str, language: str) -> str:
         return f"{number.text} {own_name}"
     symbol_form = f"{number.text} {unit}".strip()
     identifier = template_data()["units"].get(unit.lower())
-    locale = _find_locale(language)
+    locale = find_locale(language)
     if identifier is None or locale is None or number.value is None:
         return symbol_form
     try:
@@ -253,13 +253,15 @@ def _read_unit_name(phrase: str, number: str, identifier: str) -> tuple[str, str
 class Arguments(NamedTuple):
     """Arguments of a template, by position from 0 and by lower-case name; and the wiki's language.
 
-    `exact` has all of them by their names as they are written, positions included.
+    `exact` has all of them by their names as they are written, positions included. `title` is the page's title; empty
+    if it is unknown.
     """
 
     positional: list[str]
     keywords: dict[str, str]
     language: str
     exact: Mapping[str, str] = {}
+    title: str = ""
 
     def at(self, place: int) -> str:
         """Return a positional argument; empty if there is none."""
@@ -268,7 +270,7 @@ class Arguments(NamedTuple):
         return ""
 
 
-def make_arguments(exact: Mapping[str, str], language: str) -> Arguments:
+def make_arguments(exact: Mapping[str, str], language: str, title: str = "") -> Arguments:
     """Return arguments by their names as they are written, positions included."""
     positional: dict[int, str] = {}
     keywords: dict[str, str] = {}
@@ -278,7 +280,7 @@ def make_arguments(exact: Mapping[str, str], language: str) -> Arguments:
         else:
             keywords[name.lower()] = value
     places = range(1, max(positional, default=0) + 1)
-    return Arguments([positional.get(place, "") for place in places], keywords, language, exact)
+    return Arguments([positional.get(place, "") for place in places], keywords, language, exact, title)
 
 
 def _quantity(arguments: Arguments) -> str:
@@ -343,7 +345,7 @@ def _read_range(number: _Number, arguments: Arguments) -> tuple[_Number, list[st
 def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
     """Write a quantity before a noun: 10-inch, or 204-metre-high with the words that follow."""
     identifier = template_data()["units"].get(unit.lower())
-    locale = _find_locale(language)
+    locale = find_locale(language)
     singular = identifier and locale and str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
     # For a name that CLDR lacks, Babel writes the identifier.
     if not singular or singular == identifier:
@@ -368,7 +370,9 @@ def _powers(arguments: Arguments) -> str:
 
 def _measure(arguments: Arguments) -> str:
     """Write `5|k|m`, a number with a unit and its prefix, as 5 km, and `5,2|0,1|u=kg` as 5,2±0,1 kg."""
-    words, keywords, language, _ = arguments
+    words = arguments.positional
+    keywords = arguments.keywords
+    language = arguments.language
     # A number with a point is written for a program, and stays.
     words = [word if "." in word else _format_number(word, language) for word in words]
     prefix = arguments.at(1)
@@ -475,7 +479,7 @@ def _month(number: str, language: str) -> str:
 
 @cache
 def _month_names(language: str) -> dict[int, str]:
-    locale = _find_locale(language)
+    locale = find_locale(language)
     if locale is None:
         return {}
     return {number: str(name) for number, name in locale.months["format"]["wide"].items()}
@@ -493,7 +497,7 @@ def _date(arguments: Arguments) -> str:
     if len(parts) == 1 and (iso := _ISO_DATE.fullmatch(parts[0])):
         parts = list(iso.groups())
     year, month, day = _order_date(parts)
-    number = _month_number(month, arguments.language)
+    number = month_number(month, arguments.language)
     language = arguments.language
     if language == "fr":
         if year.startswith(("-", "−")):
@@ -528,7 +532,7 @@ def _order_date(parts: list[str]) -> tuple[str, str, str]:
     return year, month, day
 
 
-def _month_number(month: str, language: str) -> int | None:
+def month_number(month: str, language: str) -> int | None:
     """Return the number of a month that is given by number or by its name in a language; None for other words."""
     if month.isdecimal() and len(month) <= 2:
         number = int(month)
@@ -539,7 +543,7 @@ def _month_number(month: str, language: str) -> int | None:
 @cache
 def _months(language: str) -> dict[str, int]:
     """Return the numbers of the months by their names in a language, in all widths and forms."""
-    locale = _find_locale(language)
+    locale = find_locale(language)
     if locale is None:
         return {}
     names: dict[str, int] = {}
@@ -551,7 +555,7 @@ def _months(language: str) -> dict[str, int]:
 
 def _write_date(year: str, month: int | None, day: str, language: str) -> str:
     """Return a date in the long form of a language; empty if CLDR lacks the language or a part is no number."""
-    locale = _find_locale(language)
+    locale = find_locale(language)
     if locale is None or month is None or not (day or "1").isdecimal() or not (year or "1").isdecimal():
         return ""
     skeleton = _SKELETONS.get((bool(year), bool(day)))
@@ -758,8 +762,8 @@ def with_language(code: str, words: str, arguments: Arguments) -> str:
 
 @cache
 def name_country(code: str, language: str) -> str:
-    """Return the name of a country by its ISO 3166-1 code of three letters; empty if CLDR lacks it."""
-    locale = _find_locale(language)
+    """Return the name of a country by its code of three letters, ISO's or the Olympic one; empty if CLDR lacks it."""
+    locale = find_locale(language)
     if locale is None:
         return ""
     return str(locale.territories.get(_countries().get(code, ""), ""))
@@ -767,15 +771,16 @@ def name_country(code: str, language: str) -> str:
 
 @cache
 def _countries() -> dict[str, str]:
-    """Return ISO's codes of two letters by those of three."""
+    """Return ISO's codes of two letters by those of three, of ISO and of the Olympic Games."""
     codes = map(str, Locale("en").territories)
-    return {icu.Locale("", code).getISO3Country(): code for code in codes if len(code) == 2 and code.isalpha()}
+    countries = {icu.Locale("", code).getISO3Country(): code for code in codes if len(code) == 2 and code.isalpha()}
+    return {**template_data()["olympic codes"], **countries}
 
 
 @lru_cache(maxsize=_LANGUAGE_NAMES)
 def name_language(code: str, language: str) -> str:
     """Return a language's name in another language; empty if CLDR lacks it."""
-    locale = _find_locale(language)
+    locale = find_locale(language)
     if locale is None:
         return ""
     return str(locale.languages.get(code, ""))
@@ -813,7 +818,7 @@ def _interlanguage(arguments: Arguments) -> str:
 
 def _currency(arguments: Arguments) -> str:
     """Write `13 billion|USD` as US$13 billion."""
-    locale = _find_locale(arguments.language)
+    locale = find_locale(arguments.language)
     symbol = arguments.at(1).upper()
     if locale and symbol:
         symbol = get_currency_symbol(symbol, locale=locale)
@@ -881,7 +886,7 @@ def show_number(number: str, option: str, language: str) -> str:
     if not option:
         return _format_number(number, language)
     if option.upper() == "R":
-        if locale := _find_locale(language):
+        if locale := find_locale(language):
             number = number.replace(get_group_symbol(locale), "").replace(get_decimal_symbol(locale), ".")
         # Some languages group by spaces, for which authors use several characters.
         number = re.sub(r"\s", "", number)

@@ -254,6 +254,7 @@ def parse_wikitext(
     language: str | SiteInfo = "en",
     show: bool = True,
     templates: TemplateTable | Mapping[str, str] | None = None,
+    title: str = "",
 ) -> Article:
     """Return the prose of a page, and its links to articles of the same wiki.
 
@@ -264,6 +265,7 @@ def parse_wikitext(
             all other templates.
         templates: What `read_templates` learnt from the wiki's dump; or the caller's own templates by name, such as
             `{"w": "argument: 2|1"}` (see `read_specification`), which take precedence over the lists.
+        title: The page's title, which `{{PAGENAME}}` shows; without it, such variables leave a hole.
 
     Returns:
         The prose with its links; its method `sentences` splits it.
@@ -293,7 +295,7 @@ def parse_wikitext(
         # The test is several times as fast as a replacement that finds nothing.
         if mark in text:
             text = text.replace(mark, "")
-    prose = read_prose(text, site, table)
+    prose = read_prose(text, site, table, title)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
     return Article(prose.text, links, site.language, list(prose.holes))
 
@@ -312,10 +314,10 @@ def make_table(site: SiteInfo, templates: TemplateTable | Mapping[str, str] | No
     return TemplateTable(site, overrides=templates)
 
 
-def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None) -> Prose:
+def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None, title: str = "") -> Prose:
     """Return the prose of a wiki's page and its links in columns, as `parse_wikitext` does.
 
-    Without `templates`, all templates are removed.
+    Without `templates`, all templates are removed. `title` is the page's, which some templates show.
 
     The text must have neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
     """
@@ -324,7 +326,7 @@ def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None
     if "oem" in text:
         # The lines of a poem are not joined, unlike those of other paragraphs.
         text = _POEM.sub(lambda poem: poem[0].replace("\n", "<br>\n"), text)
-    text = strip_tags(cut_tables(replace_templates(text, templates)))
+    text = strip_tags(cut_tables(replace_templates(text, templates, title)))
     text = strip_quotes(decode_spaces(_choose_variants(text, site.language)))
     text = drop_magic_words(text)
     text, targets = _LinkReader(text, site).read()

@@ -11,16 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from ease.wikimedia.wikitext.families import Writer, make_arguments, name_language, show_number
-from ease.wikimedia.wikitext.markup import GAP, hide_extensions
+from ease.wikimedia.wikitext.markup import GAP, HOLE, hide_extensions
+from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
 from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, read_target
 
 # Characters of a page that is read as a template's text.
 _LONGEST_SOURCE = 200_000
 LONGEST_BODY = 2000
 """Characters of the text that a template includes; longer ones are boxes."""
+LONGEST_SWITCH = 20_000
+"""Characters of a text that is a table of values, such as the inhabitants of each town: one `#switch`."""
 # Open brackets at a place of a body.
 _DEEPEST_BODY = 60
 # Nodes that are expanded for one template on a page, templates inside each other, and characters that they write.
@@ -32,6 +36,8 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ONLY = re.compile(r"<onlyinclude\s*>(.*?)(?:</onlyinclude\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _NOT_INCLUDED = re.compile(r"<noinclude\b[^<>/]*>.*?(?:</noinclude\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _INCLUSION_TAG = re.compile(r"</?(?:includeonly|onlyinclude|noinclude)\b[^<>]*>", re.IGNORECASE)
+_TABLE_OF_VALUES = re.compile(r"\{\{\s*#(?:switch|переключатель|выбор|تبديل|בחר|گزینه)\s*:", re.IGNORECASE)
+_CASE = re.compile(r"\|\s*([^|={}\[\]#]*[^|={}\[\]#\s])\s*=")
 _PARAMETER = re.compile(r"\{\{\{\s*+([^{}|]*[^{}|\s])")
 _TOKEN = re.compile(r"\{\{+|\}\}+|\[\[|\]\]|\|")
 _SUBSTITUTION = re.compile(r"(?:safesubst|subst)\s*:\s*", re.IGNORECASE)
@@ -96,9 +102,13 @@ def included_text(source: str) -> str | None:
         text = "".join(parts)
     text = _INCLUSION_TAG.sub("", _NOT_INCLUDED.sub("", text)).strip()
     text, literals = hide_extensions(text)
-    if literals or len(text) > LONGEST_BODY or "\x03" in text:
+    text = text.replace(GAP, "").strip()
+    limit = LONGEST_BODY
+    if _TABLE_OF_VALUES.match(text):
+        limit = LONGEST_SWITCH
+    if literals or len(text) > limit or "\x03" in text:
         return None
-    return text.replace(GAP, "").strip()
+    return text
 
 
 class _Frame:
@@ -189,10 +199,11 @@ def _part(nodes: list[str | Parameter | Call]) -> Part:
 class Expansion:
     """Expands the body of one template on a page, in bounded steps."""
 
-    def __init__(self, find: Callable[[str], TemplateEntry | None], language: str) -> None:
-        """Begin an expansion; `find` returns the entries of templates by name."""
+    def __init__(self, find: Callable[[str], TemplateEntry | None], language: str, title: str = "") -> None:
+        """Begin an expansion; `find` returns the entries of templates by name, and `title` is the page's."""
         self._find = find
         self._language = language
+        self._title = title
         self._steps = 0
         self._depth = 0
 
@@ -263,7 +274,10 @@ class Expansion:
             return output
         if entry.writer is None:
             return ""
-        return entry.writer(make_arguments(inner, self._language))
+        output = entry.writer(make_arguments(inner, self._language, self._title))
+        if HOLE in output:
+            raise UnknownOutputError
+        return output
 
     def at(self, parts: Sequence[Part], place: int, arguments: Mapping[str, str]) -> str:
         """Return an argument of a parser function, expanded; empty if there is none."""
@@ -314,11 +328,26 @@ class Expansion:
         code = self.at(parts, 0, arguments)
         return name_language(code.lower(), self._language) or code
 
+    def evaluate(self, parts: Sequence[Part], arguments: Mapping[str, str]) -> str:
+        """Expand `{{#expr: 1 + 2}}`."""
+        return _known(evaluate_expression(self.at(parts, 0, arguments)))
+
+    def time(self, parts: Sequence[Part], arguments: Mapping[str, str]) -> str:
+        """Expand `{{#time: pattern | date | language}}`."""
+        language = self.at(parts, 2, arguments) or self._language
+        return _known(format_time(self.at(parts, 0, arguments), self.at(parts, 1, arguments), language))
+
     def tag(self, parts: Sequence[Part], arguments: Mapping[str, str]) -> str:
         """Expand `{{#tag: ref | …}}` to nothing."""
         if self.at(parts, 0, arguments).lower() in ("ref", "templatestyles", "indicator", "section"):
             return ""
         raise UnknownOutputError
+
+
+def _known(output: str | None) -> str:
+    if output is None:
+        raise UnknownOutputError
+    return output
 
 
 def _are_equal(left: str, right: str) -> bool:
@@ -350,6 +379,8 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "#ifeq": Expansion.if_equal,
     "#switch": Expansion.switch,
     "#tag": Expansion.tag,
+    "#expr": Expansion.evaluate,
+    "#time": Expansion.time,
     "#language": Expansion.language_name,
     "formatnum": Expansion.format_number,
     "lc": _first(str.lower),
@@ -394,6 +425,11 @@ _PROBES: tuple[Mapping[str, str], ...] = (
     {"1": "Lima", "2": "Oslo", "3": "Rome"},
 )
 """Arguments with which a body is tried."""
+PROBE_TITLE = "Lima"
+"""Title of the page on which a body is tried."""
+_DATE_PROBES: tuple[Mapping[str, str], ...] = ({"1": "1973-10-17"}, {"1": "1973", "2": "10", "3": "17"})
+# Cases of a `#switch` with which its body is tried.
+_MOST_CASES = 3
 # Characters of a text without arguments; a longer one is a notice.
 _LONGEST_CONSTANT = 100
 
@@ -412,8 +448,7 @@ def classify_body(text: str, expand: Callable[[Body, Mapping[str, str]], str], s
     if body is None:
         return None
     outputs: list[str] = []
-    # Every parameter has an argument in the last probe.
-    probes = (*_PROBES, dict.fromkeys(_PARAMETER.findall(text), "Lima"))
+    probes = _probes_of(text)
     for probe in probes:
         with suppress(UnknownOutputError):
             outputs.append(expand(body, probe))
@@ -428,6 +463,21 @@ def classify_body(text: str, expand: Callable[[Body, Mapping[str, str]], str], s
     if "{{{" not in text and len(words[0]) > _LONGEST_CONSTANT:
         return None
     return f"body: {text}"
+
+
+def _probes_of(text: str) -> list[Mapping[str, str]]:
+    """Return the arguments with which a text is tried."""
+    # Every parameter has an argument in these; a switch may print nothing but for one of its cases.
+    words_of_all = ["Lima"]
+    if "#" in text:
+        words_of_all += islice(_CASE.findall(text), _MOST_CASES)
+    if "#expr" in text:
+        words_of_all.append("4")
+    parameters = _PARAMETER.findall(text)
+    probes = [*_PROBES, *(dict.fromkeys(parameters, word) for word in words_of_all)]
+    if "#time" in text:
+        probes += _DATE_PROBES
+    return probes
 
 
 def is_box(output: str) -> bool:

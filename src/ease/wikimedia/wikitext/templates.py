@@ -28,6 +28,7 @@ from ease.wikimedia.wikitext.families import (
     with_language,
 )
 from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM
+from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
 from ease.wikimedia.wikitext.template_bodies import (
     Body,
     Expansion,
@@ -91,6 +92,12 @@ def _template_items() -> dict[str, dict[str, list[object]]]:
     """Return the content of `template_items.yml`: names of the same template on each wiki."""
     content: dict[str, dict[str, list[object]]] = read_data_file(__package__, "template_items.yml")
     return content
+
+
+@cache
+def _page_names() -> frozenset[str]:
+    """Return MediaWiki's variables of the page's title; those with a namespace or parents are the same for articles."""
+    return frozenset(template_data()["page names"])
 
 
 @cache
@@ -162,6 +169,8 @@ class TemplateTable:
 
     def _find(self, name: str) -> TemplateEntry | None:
         words = " ".join(name.replace("_", " ").split())
+        if words in _page_names():
+            return TemplateEntry(lambda arguments: arguments.title or _HOLE)
         prefix, colon, rest = words.partition(":")
         if colon:
             function = prefix.strip().lower().removeprefix("#")
@@ -191,24 +200,24 @@ class TemplateTable:
             return TemplateEntry(_constant(country))
         return _find_by_form(lower, self.site.language)
 
-    def expand(self, body: Body, arguments: Mapping[str, str]) -> str:
+    def expand(self, body: Body, arguments: Mapping[str, str], title: str = "") -> str:
         """Return the words of a template's text; raises UnknownOutputError if they cannot be known."""
-        return Expansion(self.find, self.site.language).expand(body, arguments)
+        return Expansion(self.find, self.site.language, title).expand(body, arguments)
 
-    def write(self, entry: TemplateEntry, content: str | None) -> str | None:
+    def write(self, entry: TemplateEntry, content: str | None, title: str = "") -> str | None:
         """Return the words of a template with some arguments; empty for a box, and None if they cannot be known.
 
-        A template without arguments has no content.
+        A template without arguments has no content. `title` is the page's.
         """
-        arguments = Arguments([], {}, self.site.language)
+        arguments = Arguments([], {}, self.site.language, title=title)
         if content is not None:
-            arguments = read_arguments(content, self.site.language)
+            arguments = read_arguments(content, self.site.language, title)
         if entry.writer is not None:
             return entry.writer(arguments)
         if entry.body is None:
             return ""
         try:
-            output = drop_hidden(self.expand(entry.body, arguments.exact)).strip()
+            output = drop_hidden(self.expand(entry.body, arguments.exact, title)).strip()
         except UnknownOutputError:
             return None
         if is_box(output):
@@ -370,6 +379,11 @@ def _show_formatnum(arguments: Arguments) -> str:
     return show_number(arguments.at(0), arguments.at(1), arguments.language)
 
 
+def _show_time(arguments: Arguments) -> str:
+    language = arguments.at(2) or arguments.language
+    return format_time(arguments.at(0), arguments.at(1), language) or _HOLE
+
+
 def _change_first(change: Callable[[str], str]) -> Writer:
     return lambda arguments: change(arguments.at(0)[:1]) + arguments.at(0)[1:]
 
@@ -383,12 +397,14 @@ def _functions() -> dict[str, TemplateEntry]:
         "uc": lambda arguments: arguments.at(0).upper(),
         "lcfirst": _change_first(str.lower),
         "ucfirst": _change_first(str.upper),
+        "expr": lambda arguments: evaluate_expression(arguments.at(0)) or _HOLE,
+        "time": _show_time,
     }
     writers |= dict.fromkeys(template_data()["formatnum"], _show_formatnum)
     return {name: TemplateEntry(writer, True) for name, writer in writers.items()}
 
 
-def replace_templates(text: str, templates: TemplateTable | None = None) -> str:
+def replace_templates(text: str, templates: TemplateTable | None = None, title: str = "") -> str:
     """Replace templates by their words; remove other templates, parser functions and parameters.
 
     As in MediaWiki, braces inside `[[…]]` do not close a template that is open outside. Unbalanced braces stay as text.
@@ -396,13 +412,14 @@ def replace_templates(text: str, templates: TemplateTable | None = None) -> str:
     Args:
         text: Wikitext without comments and extension tags.
         templates: The wiki's templates; None removes all templates.
+        title: The page's title, for templates that show it.
 
     Returns:
         The text after a line break. `ITEM` and `HEADING` replace the marks at the beginning of its lines, a `GAP` what
         was removed, and a `HOLE` follows the gap of a template that is unknown and has a single line.
     """
     text = _LINE_MARKS.sub("\n" + ITEM, "\n" + text).replace("\n=", "\n" + HEADING)
-    return _Renderer(text, templates).render(_find_templates(text, templates))
+    return _Renderer(text, templates, title).render(_find_templates(text, templates))
 
 
 def _find_templates(text: str, templates: TemplateTable | None) -> list[Replacement]:
@@ -469,9 +486,10 @@ def _add(replacements: list[Replacement], template: Replacement) -> None:
 class _Renderer:
     """Writes a text with the words of its templates."""
 
-    def __init__(self, text: str, templates: TemplateTable | None) -> None:
+    def __init__(self, text: str, templates: TemplateTable | None, title: str) -> None:
         self.text = text
         self.templates = templates
+        self.title = title
 
     def render(self, replacements: list[Replacement]) -> str:
         """Return the complete text."""
@@ -499,7 +517,7 @@ class _Renderer:
         content = None
         if content_start:
             content = self._content(content_start, end - 2, inside, depth)
-        output = self.templates.write(entry, content)
+        output = self.templates.write(entry, content, self.title)
         if output is None or len(output) > _LONGEST_OUTPUT:
             return _HOLE
         if output:
@@ -525,7 +543,7 @@ class _Renderer:
         return self.text.find("\n", start, end) >= 0
 
 
-def read_arguments(source: str, language: str) -> Arguments:
+def read_arguments(source: str, language: str, title: str = "") -> Arguments:
     """Split a template's content at its bars, but not at those of links."""
     exact: dict[str, str] = {}
     unnumbered = count(1)
@@ -536,7 +554,7 @@ def read_arguments(source: str, language: str) -> Arguments:
             exact[name] = value.strip()
         else:
             exact[str(next(unnumbered))] = part.strip()
-    return make_arguments(exact, language)
+    return make_arguments(exact, language, title)
 
 
 def _split_at_bars(source: str) -> list[str]:
