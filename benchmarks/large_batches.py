@@ -7,7 +7,7 @@
 Both variants train SimCSE (equation 3) from the same encoder on the same generated sentences. Both encode a batch in
 parts of the same size, so that padding is equal. With gradient caching (`mini_batch_size`, called "mini-batches" in the
 table), only the activations and similarities of one part are in memory at a time.
-Each training runs in a separate process. Memory is the peak minus the memory in use before the training; it includes
+Each training run has its own process. Memory is the peak minus the memory in use before training; it includes
 the encoder and the optimiser. On a CPU it is resident memory, on a GPU the memory that torch allocated. Rounds
 alternate between the variants; the table shows medians.
 """
@@ -45,7 +45,7 @@ class Measured(NamedTuple):
 
 
 def prepare(folder: Path, encoder: str, pairs: int) -> None:
-    """Write the sentences and the encoder that all trainings share."""
+    """Write the sentences and the encoder that all training runs share."""
     sentences = made_sentences(pairs)
     pq.write_table(pa.table({"sentence": sentences}), folder / "pairs.parquet")
     save_encoder(build_encoder(encoder_options(encoder), sentences), folder / "encoder")

@@ -45,7 +45,7 @@ Curve = NDArray[np.float64]
 
 
 class Work(NamedTuple):
-    """Folder of the input files, and the sizes from which the operations of a training are computed."""
+    """Folder of the input files, and the sizes from which the operations of a training run are computed."""
 
     folder: Path
     sentences: int

@@ -22,7 +22,7 @@ LOOP = {"max_steps": STEPS, "evaluate_every": 100, "checkpoint_seconds": 0, "rep
 GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
 CHOSEN = ("--pipelines=train", "--namespaces=multilingual.ease")
 PATIENCE = 180
-"""Timeout in seconds for some steps of a training on a busy machine."""
+"""Timeout in seconds for some steps of a training run on a busy machine."""
 
 
 class Started:
@@ -42,7 +42,7 @@ class Started:
         return self._process.pid
 
     def wait_for_step(self, step: int) -> None:
-        """Wait until the training has reported a step."""
+        """Wait until the training run has reported a step."""
         deadline = time.monotonic() + PATIENCE
         while self._reported() < step:
             assert self._process.poll() is None, self._log.read_text()
@@ -60,7 +60,7 @@ class Started:
 
 
 def resumed_at(said: str) -> int:
-    """Return the step from which a training resumed."""
+    """Return the step from which a training run resumed."""
     found = re.search(r"Resuming after step (\d+)", said)
     assert found, said
     return int(found[1])

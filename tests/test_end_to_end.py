@@ -37,7 +37,7 @@ TRAINED_ON = {
     "ease_plus": ENTITIES,
     "simcse": {**SHARED, "multilingual.simcse.texts": "05_model_input/multilingual/simcse/texts"},
 }
-"""The inputs of a training, with the folders of their versions."""
+"""The inputs of a training run, with the folders of their versions."""
 
 
 @pytest.fixture(scope="module")

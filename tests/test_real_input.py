@@ -21,7 +21,7 @@ SECTION = (ROOT / "docs" / "real_input.md").read_text(encoding="utf-8").replace(
 
 @pytest.fixture(scope="module")
 def done(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which the documented command has run with a smaller encoder, to the first of its trainings."""
+    """A project in which the documented command has run with a smaller encoder, to the first of its training runs."""
     made = make_project(tmp_path_factory.mktemp("real"))
     command = re.search(r"```sh\nkedro (run .*)\n```", SECTION)
     assert command

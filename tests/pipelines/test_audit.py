@@ -36,7 +36,7 @@ def setting(languages: str = "en eo") -> Setting:
 
 @pytest.fixture(scope="module")
 def audited(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which the audit was made, and a training that it chose the checkpoint of."""
+    """A project in which the audit was made, and a training run that it chose the checkpoint of."""
     made = project.copy(tmp_path_factory.mktemp("audited") / "copy")
     made.run("audit", "--tags=audit")
     made.run(

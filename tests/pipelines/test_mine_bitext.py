@@ -1,4 +1,4 @@
-"""`kedro run --pipelines=mine_bitext`: mined sentences, runs that continue, a training on them, and errors."""
+"""`kedro run --pipelines=mine_bitext`: mined sentences, runs that continue, a training run on them, and errors."""
 
 from __future__ import annotations
 

@@ -293,7 +293,7 @@ def test_the_parent_run_holds_the_headline_scores_of_each_variant(copy: Project)
     parent, _ = client.search_runs(experiments, "tags.mlflow.runName LIKE 'sweep grid, en%'")
     table = pd.read_parquet(copy.latest("08_reporting/multilingual/sweeps/grid.parquet"))
     seconds = table.loc[table["method"] == "simcse", "seconds"]
-    assert set(seconds) == set(first["seconds"]), "the complete sweep reuses the training"
+    assert set(seconds) == set(first["seconds"]), "the complete sweep reuses the training run"
     main = table[table["main"] & table["subset"].isin(["average", "en"])]
     means = main.groupby(["variant", "task", "subset"])["value"].mean()
     expected = {

@@ -1,4 +1,4 @@
-"""The values of a training are logged to its MLflow run, also after interruptions and errors of the store."""
+"""The values of a training run are logged to its MLflow run, also after interruptions and errors of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training reads: texts, pairs, its start, its work folder; and refused recipes."""
+"""What a training run reads: texts, pairs, its starting encoder, its work folder; and refused recipes."""
 
 from __future__ import annotations
 

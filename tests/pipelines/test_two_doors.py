@@ -28,13 +28,13 @@ from tests.project import Project
 from tests.training.tiny_training import sentences, write_files
 
 STEPS = 10
-"""After so many steps, which are reported together, a training has shown its losses."""
+"""After so many steps, which are reported together, a training run has shown its losses."""
 
 DUMPS: dict[str, Any] = {"source": "sample:", "wikipedia": [], "wikidata": None}
 
 
 class Stop(Exception):
-    """Ends a training whose losses are known."""
+    """Ends a training run whose losses are known."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TrainingJob]]:
 
 @pytest.fixture
 def losses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, float]]]:
-    """Collects the losses of the first steps of the trainings of both doors."""
+    """Collects the losses of the first steps of the training runs of both doors."""
     collected: list[dict[str, float]] = []
 
     def report(step: int, values: dict[str, float]) -> None:

@@ -53,7 +53,7 @@ class Architecture(NamedTuple):
     normalize: bool = True
     prompts: dict[str, str] = {}  # noqa: RUF012
     dropout: float | None = None
-    """The training's `encoder_dropout`, for encoders that are configured without"""
+    """The training run's `encoder_dropout`, for encoders that are configured without"""
 
 
 ARCHITECTURES = {

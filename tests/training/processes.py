@@ -1,4 +1,4 @@
-"""Real processes for trainings, forked from a server that has imported torch once."""
+"""Real processes for training runs, forked from a server that has imported torch once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def finish(ranks: list[BaseProcess]) -> list[int | None]:
     for rank in ranks:
         rank.kill()
     if staying:
-        raise TimeoutError(f"{', '.join(staying)} of the training did not end in {PATIENCE:.0f} seconds.")
+        raise TimeoutError(f"{', '.join(staying)} of the training run did not end in {PATIENCE:.0f} seconds.")
     return [rank.exitcode for rank in ranks]
 
 

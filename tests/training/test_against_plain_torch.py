@@ -1,4 +1,4 @@
-"""A training against an implementation in plain torch, which shares only the order of the pairs."""
+"""A training run against an implementation in plain torch, which shares only the order of the pairs."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def pairs(files: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(make_job: MakeJob, files: Path, pairs: Path) -> Plain:
-    """The initial parameters, from a training with learning rate 0."""
+    """The initial parameters, from a training run with learning rate 0."""
     training = {**TRAINING, "max_steps": 1, "learning_rate": 1e-30, "entity_learning_rate": 1e-30}
     begun = run_job(make_job("begun", encoder=ENCODER, pairs=pairs, development={}, training=training))
     parts = load_file(begun.model / "training" / "parts.safetensors")

@@ -38,7 +38,7 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def trained_embeddings(
     encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False
 ) -> tuple[list[str], np.ndarray]:
-    """Return all sentences of the pairs, and the embeddings that a training computes of them, in two views."""
+    """Return all sentences of the pairs, and the embeddings that a training run computes of them, in two views."""
     method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
     execution = Execution(first_position=prepare_packing(encoder) if packed else None)
     model = TrainingModel(encoder, nn.Identity(), method, execution=execution).eval()
@@ -70,7 +70,7 @@ def test_an_encoder_is_trained_scored_saved_and_loaded(encoders: dict[str, Path]
 def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
     encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
 ) -> None:
-    """A training pads on the right, `encode` on the tokenizer's side; a single sentence has no padding at all."""
+    """A training run pads on the right, `encode` on the tokenizer's side; a single sentence has no padding at all."""
     encoder = load_encoder(str(encoders[name])).eval()
     texts, found = trained_embeddings(encoder, files, tmp_path)
     alone = np.concatenate([encoder.encode([text]) for text in texts])

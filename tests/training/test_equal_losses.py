@@ -70,7 +70,7 @@ CLIPPED: dict[str, Any] = {"max_grad_norm": 0.5, "sub_batch_size": 8, "max_steps
 
 @pytest.fixture(scope="module")
 def plain(files: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingResult:
-    """The training without any of the changes."""
+    """The training run without any of the changes."""
     return run_job(tiny_job(files, tmp_path_factory.mktemp("plain") / "job", training=CLIPPED, **STILL))
 
 

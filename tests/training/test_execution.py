@@ -1,4 +1,4 @@
-"""How a training is executed: chosen from its options and the device, and said in one line."""
+"""How a training run is executed: chosen from its options and the device, and said in one line."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ ACCUMULATED = pytest.param({"graphs": True, "length_chunks": None, "sub_batch_si
 
 @pytest.fixture(autouse=True)
 def gpu_in_use() -> Any:
-    """Check that trainings in this process use the device."""
+    """Check that training runs in this process use the device."""
     gc.collect()  # an earlier test's model, which would make room for this test's
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

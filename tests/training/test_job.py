@@ -1,4 +1,4 @@
-"""Complete tiny trainings: results, determinism, ablations, errors and memory."""
+"""Complete tiny training runs: results, determinism, ablations, errors and memory."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def record(function: Callable[[], None]) -> Callable[[], None]:
 
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
-    """Make trainings on the CPU replay, with narrow rows of many numbers; the transformers of the trainings."""
+    """Make training runs on the CPU replay, with narrow rows of many numbers; the transformers of the runs."""
     monkeypatch.setattr(packing, "ROW_TOKENS", 16)
     monkeypatch.setattr(packing, "ROW_STEPS", 64)
     made: list[TransformerGraphs] = []

@@ -98,7 +98,7 @@ def test_a_single_rank_is_removed_without_development_data(make_job: MakeJob) ->
 
     assert spread(found.model) < 0.35 * spread(plain.model)
     before, after = weights(plain), weights(found)
-    assert all(np.array_equal(before[name], after[name]) for name in before), "the training is the same"
+    assert all(np.array_equal(before[name], after[name]) for name in before), "the training run is the same"
     assert (found.model / "training" / "parts.safetensors").is_file()
     assert not list(found.model.parent.glob("best-*"))
 

@@ -15,7 +15,7 @@ from tests.project import ROOT
 
 STATIC, SHALLOW = re.findall(r"```python\n(.*?)```", (ROOT / "docs/small_models.md").read_text("utf-8"), re.DOTALL)
 SENTENCES = ["The capital of Japan is Tokyo.", "東京は日本の首都です。", "Berlin ist eine Stadt."]
-TRAINER = SentenceTransformerTrainer  # marks the tests as trainings
+TRAINER = SentenceTransformerTrainer  # marks the tests as training runs
 
 
 @pytest.fixture

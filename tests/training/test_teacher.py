@@ -1,4 +1,4 @@
-"""Teachers and guides: embeddings computed once, against plain computations, and in trainings."""
+"""Teachers and guides: embeddings computed once, against plain computations, and in training runs."""
 
 from __future__ import annotations
 

@@ -89,11 +89,11 @@ def assert_same(first: TrainingResult, second: TrainingResult) -> None:
 
 
 class Stop(Exception):
-    """Interrupts a training in the middle of a step."""
+    """Interrupts a training run in the middle of a step."""
 
 
 def stop_at(wanted: int) -> Callable[[int, dict[str, float]], None]:
-    """Return a report that interrupts a training after a step, before its checkpoint."""
+    """Return a report that interrupts a training run after a step, before its checkpoint."""
 
     def report(step: int, values: dict[str, float]) -> None:
         if step == wanted:

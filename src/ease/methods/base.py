@@ -22,7 +22,7 @@ from ease.methods.records import MethodRecord
 from ease.options import StrictModel
 
 TOTAL = "loss"
-"""The key of the loss term that the training minimises."""
+"""The key of the loss term that training minimises."""
 
 SENTENCE = "sentence"
 """The text column that every table of training texts has."""
@@ -165,7 +165,7 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
         """Compute the loss terms of a batch.
 
         Returns:
-            Scalars by name; the training minimises the one under `TOTAL`.
+            Scalars by name; training minimises the one under `TOTAL`.
         """
 
 

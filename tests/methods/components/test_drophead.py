@@ -103,7 +103,7 @@ def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_p
     dropped = embed(encoder.train(), features)
     torch.manual_seed(5)
     assert torch.equal(embed(encoder, features), dropped), "the generator alone decides"
-    assert torch.equal(embed(encoder.eval(), features), whole), "nothing drops out after the training"
+    assert torch.equal(embed(encoder.eval(), features), whole), "nothing drops out after training"
     torch.manual_seed(5)
     layers = CHANGES.get(architecture, {}).get("num_hidden_layers", LAYERS)
     kept = torch.stack([torch.rand(5, HEADS) >= RATE for _ in range(layers)])

@@ -149,7 +149,7 @@ def run_sweep(
     rows = Rows()
     trainings = run.trainings
     for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
-        logger.info("%s, training %d of %d: %s", run.sweep.name, number, len(trainings), name)
+        logger.info("%s, training run %d of %d: %s", run.sweep.name, number, len(trainings), name)
         setting = run.sweep.varied_setting(run.setting, variant, seed)
         models[name], scores = _run_variant(variant, seed, setting, inputs)
         rows += scores
