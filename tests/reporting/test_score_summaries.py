@@ -98,6 +98,11 @@ def test_languages_show_their_own_scores_before_and_after() -> None:
     [
         ("eo", "flores", "epo_Latn-eng_Latn", "deu_Latn-eng_Latn"),
         ("sw", "sib200", "swh_Latn", "deu_Latn"),
+        ("ltg", "flores", "ltg_Latn-eng_Latn", "lvs_Latn-eng_Latn"),
+        # Wikipedia's `als` is Alemannic; in FLORES and SIB-200, `als_Latn` is Albanian.
+        ("sq", "sib200", "als_Latn", "gsw_Latn"),
+        ("als", "sib200", "gsw_Latn", "als_Latn"),
+        ("als", "sample_parallel", "als-en", "sq-en"),
     ],
 )
 def test_subsets_of_a_taught_language_are_new(language: str, task: str, new: str, old: str) -> None:

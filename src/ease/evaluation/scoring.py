@@ -56,8 +56,10 @@ def has_languages(subset: str, languages: Iterable[str]) -> list[bool]:
     """Return whether each part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
     # Publishers write a language as Wikipedia does, as BCP 47 does, or with three letters (ISO 639-2 or -3).
     wikis = [Language(language) for language in languages]
-    codes = {code for wiki in wikis for code in (wiki.code, wiki.bcp_47, *wiki.three_letter_codes)}
-    return [part in codes or part.partition("_")[0] in codes for part in subset.split("-")]
+    published_codes = {code for wiki in wikis for code in (wiki.bcp_47, *wiki.three_letter_codes)}
+    codes = {wiki.code for wiki in wikis} | published_codes
+    # A code with a script is never Wikipedia's own: `als` is Alemannic there, `als_Latn` in FLORES is Albanian.
+    return [part in codes or part.partition("_")[0] in published_codes for part in subset.split("-")]
 
 
 def select_parameters(references: Sequence[str], tasks: TaskParameters) -> dict[str, dict[str, Any]]:
