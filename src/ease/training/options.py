@@ -259,7 +259,7 @@ class TrainingOptions(StrictModel):
     encoder_dropout: float | None = Field(
         None, ge=0, lt=1, description="dropout of all layers of the encoder while it is trained; null: as configured"
     )
-    seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
+    seed: int = Field(0, ge=0, description=f"of the order of the pairs, dropout and new weights; {_KIND_HAS_DEFAULT}")
 
     @model_validator(mode="after")
     def _fit_together(self) -> TrainingOptions:
