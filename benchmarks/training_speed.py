@@ -84,6 +84,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "compiled": {"compiled": True},
     "undetermined": {"deterministic": False},
     "without oneDNN": {"onednn": False},
+    "dense table": {"entity_optimizer": "dense"},
     HALF: {"precision": "bf16"},
 }
 """Parameters of the EASE trainer by the name of `--ways`"""

@@ -94,7 +94,7 @@ def row_of(entity: int) -> int:
 
 
 def train_plainly(
-    plain: Plain, pairs: list[dict[str, Any]], steps: int, contrasted: int
+    plain: Plain, pairs: list[dict[str, Any]], steps: int, contrasted: int, dense: bool = False
 ) -> list[tuple[float, float, float]]:
     """Train with `TRAINING` and `OPTIONS`; return the total, entity and self-supervised loss of each step.
 
@@ -103,24 +103,25 @@ def train_plainly(
         pairs: Rows of the training pairs.
         steps: Number of steps.
         contrasted: Pairs that contrast with each other; the losses of a batch's parts are averaged.
+        dense: Whether a step moves all rows of the table.
     """
     named = {name: weight for name, weight in plain.bert.named_parameters() if "pooler" not in name}
-    dense = {**named, "projection": plain.projection}
-    adams = {name: Adam(weight, 0.1 if weight.ndim > 1 else 0.0) for name, weight in dense.items()}
-    table, rise, losses = Adam(plain.table), round(0.25 * steps), []
+    others = {**named, "projection": plain.projection}
+    adams = {name: Adam(weight, 0.1 if weight.ndim > 1 else 0.0) for name, weight in others.items()}
+    table, rise, losses = Adam(plain.table, 0.1 if dense else 0.0), round(0.25 * steps), []
     for number, indices in enumerate(islice(pair_indices(np.empty(len(pairs), "V1"), 4, seed=3), steps), start=1):
         batch = [pairs[index] for index in indices]
         parts = [plain.losses(batch[first : first + contrasted]) for first in range(0, 4, contrasted)]
         entity, own = (torch.stack(found).mean() for found in zip(*parts, strict=True))
         total = 0.6 * entity + own
         losses.append((total.item(), entity.item(), own.item()))
-        *gradients, of_table = torch.autograd.grad(total, [*dense.values(), plain.table])
+        *gradients, of_table = torch.autograd.grad(total, [*others.values(), plain.table])
         norm = math.sqrt(sum(float((gradient**2).sum()) for gradient in [*gradients, of_table]))
         clipped = min(1.0, 25.0 / norm)
         share = number / (rise + 1) if number <= rise else (steps - number + 1) / (steps - rise)
-        for name, gradient in zip(dense, gradients, strict=True):
+        for name, gradient in zip(others, gradients, strict=True):
             adams[name].step(number, 2e-3 * share, clipped * gradient)
-        table.step(number, 0.05 * share, clipped * of_table, rows_of(batch))
+        table.step(number, 0.05 * share, clipped * of_table, None if dense else rows_of(batch))
     return losses
 
 
@@ -151,15 +152,17 @@ def start(make_job: MakeJob, files: Path, pairs: Path) -> Plain:
     )
 
 
-@pytest.mark.parametrize("sub_batch_size", [None, 2])
+@pytest.mark.parametrize(("sub_batch_size", "entity_optimizer"), [(None, "lazy"), (2, "lazy"), (2, "dense")])
 def test_two_epochs_equal_those_in_plain_torch(
-    start: Plain, make_job: MakeJob, pairs: Path, sub_batch_size: int | None
+    start: Plain, make_job: MakeJob, pairs: Path, sub_batch_size: int | None, entity_optimizer: str
 ) -> None:
-    training = {**TRAINING, "sub_batch_size": sub_batch_size}
+    training = {**TRAINING, "sub_batch_size": sub_batch_size, "entity_optimizer": entity_optimizer}
     job = make_job(encoder=ENCODER, pairs=pairs, development={}, training=training, method_options=OPTIONS)
     result = run_job(job)
     assert result.steps == 12
-    expected = train_plainly(start, pq.read_table(pairs).to_pylist(), result.steps, sub_batch_size or 4)
+    expected = train_plainly(
+        start, pq.read_table(pairs).to_pylist(), result.steps, sub_batch_size or 4, entity_optimizer == "dense"
+    )
     terms = [[line[name] for name in ("loss", "entity_loss", "self_loss")] for line in result.history]
     assert torch.allclose(torch.tensor(terms), torch.tensor(expected), rtol=1e-4)
     parts = load_file(result.model / "training" / "parts.safetensors")

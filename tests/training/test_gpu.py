@@ -15,7 +15,9 @@ from transformers import BertModel
 
 from ease.training import loop, packing
 from ease.training.job import run_job
-from ease.training.optimizers import Optimizers, RowAdam
+from ease.training.optimizers import Optimizers
+from ease.training.row_adam import RowAdam
+from ease.training.row_adamw import RowAdamW
 from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, same, stop_at, weights
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
@@ -163,6 +165,22 @@ def test_the_kernel_of_the_table_computes_what_a_cpu_computes(moments: torch.dty
         optimizer.state[table]["second"].float().mean() for optimizer, table in ((on_gpu, there), (on_cpu, here))
     )
     assert float(second) == pytest.approx(float(expected), rel=0.01)
+
+
+def test_dense_steps_of_the_table_are_those_of_a_cpu() -> None:
+    here, there = (torch.ones(3000, 100, device=device) for device in ("cpu", "cuda"))
+    optimizers = [RowAdamW(table, lr=0.01, weight_decay=0.1) for table in (here, there)]
+    drawn = torch.Generator().manual_seed(0)
+    for _ in range(40):
+        rows = torch.randperm(3000, generator=drawn)[:300]
+        gradient = torch.randn(300, 100, generator=drawn)
+        for table, optimizer in zip((here, there), optimizers, strict=True):
+            optimizer.catch_up(rows.to(table.device))
+            table.grad = torch.sparse_coo_tensor(rows[None], gradient, table.shape, is_coalesced=True).to(table.device)
+            optimizer.step()
+    for optimizer in optimizers:
+        optimizer.catch_up()
+    torch.testing.assert_close(there.cpu(), here, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *GRAPHS, ACCUMULATED])

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.optim import SparseAdam
 
-from ease.training.optimizers import RowAdam, rate_share, round_at_random
+from ease.training.optimizers import rate_share
+from ease.training.row_adam import RowAdam, round_at_random
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.3])

@@ -270,6 +270,8 @@ def train_model(
             progress.add(step, terms, {"learning_rate": rate})
             is_last = step == steps
             if is_last or (evaluate is not None and step % options.evaluate_every == 0):
+                # In every process: the first one may save its table, and the others' must stay equal to it.
+                optimizers.complete_table()
                 _evaluate_and_keep(step, model, best, progress, evaluate)
                 hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.

@@ -147,6 +147,11 @@ class TrainingOptions(StrictModel):
     entity_learning_rate: float | None = Field(
         None, gt=0, description="peak learning rate of the entity table; null: `learning_rate`"
     )
+    entity_optimizer: Literal["lazy", "dense"] = Field(
+        "lazy",
+        description="of the entity table; lazy: Adam that moves a row only in steps whose batch has its entity; dense: "
+        "the result of AdamW on all rows, whose momentum also moves a row in later steps, computed when it is read",
+    )
     entity_moments: Literal["fp32", "bf16"] = Field(
         "fp32",
         description="precision of Adam's moments of the entity table; bf16 (rounded at random): two thirds of the "
@@ -162,7 +167,9 @@ class TrainingOptions(StrictModel):
     schedule: Literal["linear", "constant"] = Field(
         "linear", description="learning rate after the warm-up: decays linearly towards 0, or stays constant"
     )
-    weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices only")
+    weight_decay: float = Field(
+        0.0, ge=0, description="of AdamW, for weight matrices only; for the entity table if its optimizer is dense"
+    )
     max_grad_norm: float | None = Field(1.0, gt=0, description="gradients are clipped to this norm; null: no clipping")
     evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
     max_below_start: int | None = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class EntityTable(nn.Module):
 
     `forward` returns a copy of the rows in use, the same ones in every process. After the backward passes of a step,
     `reduce_gradient` adds the copies' gradients and averages them over the processes, and `set_sparse_gradient` makes
-    the result the sparse gradient of the table, for `torch.optim.SparseAdam`.
+    the result the sparse gradient of the table, for `torch.optim.SparseAdam` and others.
     """
 
     def __init__(self, embeddings: Tensor) -> None:
@@ -28,6 +29,8 @@ class EntityTable(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(embeddings, requires_grad=False)
         self._lookups: list[_Lookup] = []
+        self.before_reading: Callable[[Tensor | None], None] | None = None
+        """Brings rows, or all of them, up to date; set by an optimizer that defers steps"""
 
     def forward(self, *ids: Tensor, distinct_rows: Rows | None = None) -> list[Tensor]:
         """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined.
@@ -55,6 +58,8 @@ class EntityTable(nn.Module):
         if self.weight.device.type == "cuda":
             # The GPU copies pinned memory while the host continues.
             device_rows = device_rows.pin_memory().to(self.weight.device, non_blocking=True)
+        if self.before_reading is not None:
+            self.before_reading(device_rows)
         # The table itself needs no gradient: a dense one would be as large as the table.
         rows = self.weight[device_rows].requires_grad_(torch.is_grad_enabled())
         return _Lookup(distinct_rows, device_rows, rows)
