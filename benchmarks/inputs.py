@@ -72,6 +72,7 @@ def evaluation_tasks(work: Path) -> TaskParameters:
 
 
 def _sample(work: Path) -> Any:
-    from ease.sample import SampleOptions, write_sample  # needs ICU, which a machine with a GPU may lack
+    from ease.sample.options import SampleOptions
+    from ease.sample.wiki import write_sample  # needs ICU, which a machine with a GPU may lack
 
     return write_sample(work / "sample", PAPER_LANGUAGES, SampleOptions())

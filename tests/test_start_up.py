@@ -20,8 +20,10 @@ from tests.contexts import all_pipelines
 from tests.project import SAMPLE, make_project
 
 TRAINING = {"torch", "transformers", "sentence_transformers", "sklearn"}
-SLOW = TRAINING | {"scipy.stats", "duckdb", "IPython"}
-"""Modules that take half a second or more to import."""
+SLOW = TRAINING | {"scipy.stats", "ibis.expr", "duckdb", "IPython", "plotly.graph_objects"}
+"""Modules that take half a second or more to import; `ibis.expr` shows that Ibis itself was imported."""
+CATALOG = {"pandas", "ibis.expr", "plotly.graph_objects"}
+"""What Kedro imports for its catalog, which the checks of files need."""
 if find_spec("kedro_mlflow") is None:
     # Where this plugin is installed, Kedro imports it at every command, and with it MLflow and pandas.
     SLOW |= {"mlflow", "pandas"}
@@ -68,7 +70,10 @@ def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> Non
         assert fault in done.stderr
     for name, imported in zip(commands, without_nodes, strict=False):
         assert "ease.pipeline_registry" in imported
-        assert imported.isdisjoint(SLOW), (name, sorted(imported.intersection(SLOW)))
+        unneeded = SLOW
+        if "encoder" in name:
+            unneeded = SLOW - CATALOG
+        assert imported.isdisjoint(unneeded), (name, sorted(imported.intersection(unneeded)))
     assert "Done: " in done.stderr
     assert "ease.pipelines.acquire" in acquired
     assert acquired.isdisjoint(TRAINING)

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     import pyarrow.compute as pc
     import torch
+    from ibis.expr.types import Table
+    from pandas import DataFrame
     from plotly import subplots
+    from plotly.graph_objects import Figure
 else:
     ir = LazyModule("ibis.expr.types")
     pc = LazyModule("pyarrow.compute")
@@ -39,5 +42,8 @@ else:
     go = LazyModule("plotly.graph_objects")
     subplots = LazyModule("plotly.subplots")
     torch = LazyModule("torch")
+    # Kedro resolves the annotations of nodes before every run, for the classes of parameters: the names of other
+    # classes would import these libraries even for a run that is refused.
+    DataFrame = Figure = Table = Any
 
-__all__ = ["LazyModule", "go", "ibis", "ir", "pc", "pd", "subplots", "torch"]
+__all__ = ["DataFrame", "Figure", "LazyModule", "Table", "go", "ibis", "ir", "pc", "pd", "subplots", "torch"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ease.pipelines.options import AcquireOptions
-from ease.sample import SampleOptions
+from ease.sample.options import SampleOptions
 
 
 @pytest.fixture

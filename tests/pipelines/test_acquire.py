@@ -15,7 +15,8 @@ from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.ingest.nodes import parse_wikipedia
 from ease.pipelines.options import AcquireOptions, CachedIngestOptions
 from ease.pipelines.setting import Setting
-from ease.sample import SampleOptions, write_sample
+from ease.sample.options import SampleOptions
+from ease.sample.wiki import write_sample
 from tests.file_server import FileServer
 from tests.project import SMALL, make_project
 from tests.wikimedia.made_mirrors import add_dump, add_wikidata

@@ -11,9 +11,9 @@ from pathlib import Path
 import yaml
 
 from ease.evaluation.tasks import multisimlex
-from ease.sample import SampleOptions, write_sample
 from ease.sample.news.writer import write_sample_news
-from ease.sample.options import SampleNewsOptions
+from ease.sample.options import SampleNewsOptions, SampleOptions
+from ease.sample.wiki import write_sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.evaluation.tasks import test_bel, test_bucc, test_multisimlex, test_rows, test_senteval, test_transfer
 from tests.evaluation.tasks.test_tasks import CONFIGURATION

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import pytest
 from lxml import etree
 
-from ease.sample import SampleFiles, SampleNews, SampleOptions, write_sample, write_sample_news
 from ease.sample.dump_files import dump_name
-from ease.sample.wiki import Sample, prepare_sample
+from ease.sample.news.writer import SampleNews, write_sample_news
+from ease.sample.options import SampleOptions
+from ease.sample.wiki import Sample, SampleFiles, prepare_sample, write_sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
 

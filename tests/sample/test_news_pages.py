@@ -11,8 +11,8 @@ import mwparserfromhell
 import pyarrow.parquet as pq
 import pytest
 
-from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
-from ease.sample.news.writer import CASES, PLAIN_CASE, read_news_words
+from ease.sample.news.writer import CASES, PLAIN_CASE, SampleNews, read_news_words, write_sample_news
+from ease.sample.options import SampleNewsOptions
 from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first

@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ease.sample import SampleFiles
-from ease.sample.wiki import Sample
+from ease.sample.wiki import Sample, SampleFiles
 from ease.sample.world import Fact, Phrasebook, statement_of
 from ease.wikimedia.languages import PAPER_LANGUAGES
 

@@ -12,9 +12,9 @@ import pytest
 from lxml import etree
 
 from ease.errors import EaseError
-from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.dump_files import dump_name, entity_classes
-from ease.sample.wiki import Sample
+from ease.sample.options import SampleOptions
+from ease.sample.wiki import Sample, SampleFiles, write_sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from ease.wikimedia.wikidata import read_item
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, as_table, draw, take_first
 from ease.entities.links import SENTENCE_KEY, holes_of, page_subjects
-from ease.lazy import ibis, ir
+from ease.lazy import Table, ibis, ir
 from ease.options import StrictModel, check_limits
 
 LEFT = "left"
@@ -103,13 +103,13 @@ class AuditOptions(StrictModel):
 
 
 def select_audit_sentences(
-    sentences: ir.Table,
-    links: ir.Table,
-    sitelinks: ir.Table,
-    entity_types: ir.Table,
+    sentences: Table,
+    links: Table,
+    sitelinks: Table,
+    entity_types: Table,
     languages: Sequence[str],
     options: AuditOptions,
-) -> ir.Table:
+) -> Table:
     """Return the sentences that an audit can use: on the pages of drawn items, within the limits, unique, complete.
 
     The same items are preferred in all languages, so that few pages are kept out of training.
@@ -156,7 +156,7 @@ def select_audit_sentences(
     return identified.mutate(fits=identified.first | unambiguous).drop("alike")
 
 
-def _mask_names(sentences: ir.Table) -> ir.Table:
+def _mask_names(sentences: Table) -> Table:
     """Return key and text of the sentences, with `template`: the text with "A" for each name and "0" for each number.
 
     Names are the page's title and runs of capitalised words. Scripts without capitals keep other names.
@@ -167,7 +167,7 @@ def _mask_names(sentences: ir.Table) -> ir.Table:
     return sentences.select(*SENTENCE_KEY, "text", template=template)
 
 
-def _mark_templates(candidates: ir.Table, masked: ir.Table) -> ir.Table:
+def _mark_templates(candidates: Table, masked: Table) -> Table:
     """Add `templated`: whether the candidate's template occurs on several pages, some of which a training run sees."""
     occurring = masked.semi_join(candidates, ["language", "template"])
     pages = occurring.group_by("language", "template").agg(pages=occurring.page_id.nunique())
@@ -176,7 +176,7 @@ def _mark_templates(candidates: ir.Table, masked: ir.Table) -> ir.Table:
     return joined.select(*candidates.columns, templated=joined.templated.fill_null(ibis.literal(False)))
 
 
-def _entity_sets(links: ir.Table, pages: ir.Table) -> ir.Table:
+def _entity_sets(links: Table, pages: Table) -> Table:
     """Return the set of entities that each sentence links to, without its page's item, as `_ENTITY_SET`.
 
     A set is identified by its size and two sums of hashes, which any engine can group and join by.
@@ -190,8 +190,8 @@ def _entity_sets(links: ir.Table, pages: ir.Table) -> ir.Table:
 
 
 def _draw_pages(
-    sentences: ir.Table, sitelinks: ir.Table, entity_types: ir.Table, languages: Sequence[str], options: AuditOptions
-) -> ir.Table:
+    sentences: Table, sitelinks: Table, entity_types: Table, languages: Sequence[str], options: AuditOptions
+) -> Table:
     """Draw items that have one page in the pivot language and one in another: language, page_id, entity, ticket."""
     pages = page_subjects(sentences.filter(sentences.language.isin(list(languages))), sitelinks)
     pages = pages.anti_join(_excluded_items(entity_types, options), "entity")
@@ -205,7 +205,7 @@ def _draw_pages(
     return pages.union(pivot_pages.semi_join(pages, "entity"))
 
 
-def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
+def match_candidates(candidates: Table, options: AuditOptions) -> Table:
     """Match the sentences of each language with the pivot's; candidates are as `select_audit_sentences` returns them.
 
     Two sentences are a pair if they are the first sentences of the articles about an item, or later sentences of these
@@ -251,13 +251,13 @@ def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     return left_rows.union(right_rows)
 
 
-def _count_by_language(pairs: ir.Table) -> ir.IntegerValue:
+def _count_by_language(pairs: Table) -> ir.IntegerValue:
     return pairs.count().over(group_by="language")
 
 
 def match_titles(
-    sentences: ir.Table, sitelinks: ir.Table, entity_types: ir.Table, languages: Sequence[str], options: AuditOptions
-) -> ir.Table:
+    sentences: Table, sitelinks: Table, entity_types: Table, languages: Sequence[str], options: AuditOptions
+) -> Table:
     """Match the titles of each language with the pivot's: true translations, unlike sentences about one item.
 
     Titles lose a final "(…)". Two titles of an item are a pair if they differ as strings and no other item of their
@@ -305,7 +305,7 @@ def match_titles(
     return left_rows.union(right_rows)
 
 
-def _mark_words(titles: ir.Table, sentences: ir.Table) -> ir.Table:
+def _mark_words(titles: Table, sentences: Table) -> Table:
     """Add `word`: whether most links of the title's wiki to the article begin with a lower-case letter."""
     links = sentences.select("language", "text", link=sentences.links.unnest())
     # A sentence begins with a capital.
@@ -328,14 +328,14 @@ def _item_ticket(entity: ir.IntegerValue, options: AuditOptions) -> ir.IntegerVa
     return draw(options.seed, ibis.literal(_ITEM), entity)
 
 
-def _excluded_items(entity_types: ir.Table, options: AuditOptions) -> ir.Table:
+def _excluded_items(entity_types: Table, options: AuditOptions) -> Table:
     excluded = entity_types.filter(entity_types.type_qid.isin(list(options.excluded_types)))
     return excluded.select(entity="qid").distinct()
 
 
 def _side_rows(
-    pairs: ir.Table, options: AuditOptions, side: str, language: ir.StringValue, columns: tuple[str, str, str]
-) -> ir.Table:
+    pairs: Table, options: AuditOptions, side: str, language: ir.StringValue, columns: tuple[str, str, str]
+) -> Table:
     """Return one side of the pairs, whose page, sentence and text are in three columns."""
     page, index, text = columns
     return pairs.select(
@@ -352,14 +352,14 @@ def _side_rows(
 
 
 def add_distractors(
-    answers: ir.Table,
-    titles: ir.Table,
-    candidates: ir.Table,
-    sentences: ir.Table,
-    links: ir.Table,
-    entity_types: ir.Table,
+    answers: Table,
+    titles: Table,
+    candidates: Table,
+    sentences: Table,
+    links: Table,
+    entity_types: Table,
     options: AuditOptions,
-) -> ir.Table:
+) -> Table:
     """Draw distractors for both sides of each pair of sentences, and add the pairs of titles, which have none.
 
     Distractors are about the pair's own item (same_page: other sentences of its page; same_link: sentences of other
@@ -384,7 +384,7 @@ def add_distractors(
     return ibis.union(pairs.select(*AUDIT_TABLE_COLUMNS), *graded).order_by(list(AUDIT_ORDER))
 
 
-def _same_page_distractors(answers: ir.Table, candidates: ir.Table, options: AuditOptions) -> ir.Table:
+def _same_page_distractors(answers: Table, candidates: Table, options: AuditOptions) -> Table:
     """Draw other sentences of each answer's page whose linked entities differ from the answer's."""
     sentences = candidates.select(*SENTENCE_KEY, *_ENTITY_SET, "text")
     answer_sets = sentences.drop("text").rename({f"answer_{name}": name for name in _ENTITY_SET})
@@ -397,7 +397,7 @@ def _same_page_distractors(answers: ir.Table, candidates: ir.Table, options: Aud
     return _draw_distractors(joined.filter(differs[0] | differs[1] | differs[2]), options)
 
 
-def _same_link_distractors(answers: ir.Table, sentences: ir.Table, links: ir.Table, options: AuditOptions) -> ir.Table:
+def _same_link_distractors(answers: Table, sentences: Table, links: Table, options: AuditOptions) -> Table:
     """Draw sentences of other pages, in the answer's language, that link to the answer's item."""
     keys = answers.rename(answer_index="sentence_index", answer_page="page_id").drop("text")
     linking = links.select(*SENTENCE_KEY, "entity").distinct()
@@ -410,7 +410,7 @@ def _same_link_distractors(answers: ir.Table, sentences: ir.Table, links: ir.Tab
     return _draw_distractors(as_table(joined.inner_join(candidates, list(SENTENCE_KEY))), options)
 
 
-def _same_type_distractors(answers: ir.Table, entity_types: ir.Table, options: AuditOptions) -> ir.Table:
+def _same_type_distractors(answers: Table, entity_types: Table, options: AuditOptions) -> Table:
     """Draw answers of the same subset, side and kind whose items share a type with each answer's item."""
     types = entity_types.select(entity="qid", type="type_qid").distinct()
     types = types.semi_join(answers, "entity")
@@ -423,7 +423,7 @@ def _same_type_distractors(answers: ir.Table, entity_types: ir.Table, options: A
     return _draw_distractors(joined, options)
 
 
-def _draw_distractors(sentences: ir.Table, options: AuditOptions) -> ir.Table:
+def _draw_distractors(sentences: Table, options: AuditOptions) -> Table:
     """Keep the `distractors` sentences with the lowest tickets for each answer."""
     keys = (sentences.entity, sentences.answer_index, sentences.page_id, sentences.sentence_index)
     tickets = sentences.mutate(ticket=draw(options.seed, ibis.literal(_DISTRACTOR), *keys))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from ease.entities.hashing import as_int64, take_first
-from ease.lazy import ibis, ir
+from ease.lazy import Table, ibis
 from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ LINKS_PER_COUNT = 2_000
 """Links of the smallest language for which a chosen `min_link_count` rises by one"""
 
 
-def with_min_link_count(options: VocabularyOptions, links: ir.Table) -> VocabularyOptions:
+def with_min_link_count(options: VocabularyOptions, links: Table) -> VocabularyOptions:
     """Return options with a `min_link_count`: their own, else one chosen by the links of the smallest language."""
     if options.min_link_count is not None:
         return options
@@ -43,8 +43,8 @@ def with_min_link_count(options: VocabularyOptions, links: ir.Table) -> Vocabula
 
 
 def build_vocabulary(
-    links: ir.Table, sitelinks: ir.Table | None, options: VocabularyOptions, languages: Sequence[str]
-) -> ir.Table:
+    links: Table, sitelinks: Table | None, options: VocabularyOptions, languages: Sequence[str]
+) -> Table:
     """Return the frequent entities of links, numbered in the order of their identifiers.
 
     Links are as `resolve_links` returns them. The options have a `min_link_count`: `with_min_link_count` chooses one.
@@ -70,7 +70,7 @@ def build_vocabulary(
     return labelled.select("entity", "label", "link_count", row=row).relocate("row").order_by("row")
 
 
-def number_titles(links: ir.Table, titles: ir.Table) -> ir.Table:
+def number_titles(links: Table, titles: Table) -> Table:
     """Return all titles of released pairs, numbered, also those that are only negatives, as in the authors' code.
 
     The columns are those of `build_vocabulary`; the `link_count` of a title that is only a negative is 0.

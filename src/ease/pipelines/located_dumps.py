@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ease.lazy import ibis
+from ease.lazy import Table
 
 Dumps = dict[str, Any]
 """The dumps' files with their dates, as `locate_dumps` of the pipeline `acquire` returns them"""
@@ -17,7 +17,7 @@ def has_items(dumps: Mapping[str, Any]) -> bool:
     return bool(dumps["wikidata"] or dumps["page_props"] or dumps.get("titles"))
 
 
-def usable_sitelinks(dumps: Mapping[str, Any], sitelinks: ibis.Table) -> ibis.Table | None:
+def usable_sitelinks(dumps: Mapping[str, Any], sitelinks: Table) -> Table | None:
     """Return the sitelinks; None if the items of pages are unknown, where titles take the place of items."""
     if has_items(dumps):
         return sitelinks

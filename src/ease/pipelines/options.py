@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,11 +20,13 @@ from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.options import Dimensions, StrictModel, Words
 from ease.pipelines.setting import Setting, TaskReferences
 from ease.reporting.published import PublishedPapers
-from ease.sample import SampleFiles, SampleOptions, write_sample
-from ease.sample.world import SAMPLE_LANGUAGES
+from ease.sample.options import SAMPLE_LANGUAGES, SampleOptions
 from ease.wikimedia.dumps.files import WikidataForm
 from ease.wikimedia.dumps.mirrors import LATEST, LayoutName, MirrorOptions
 from ease.wikimedia.dumps.parts import IngestOptions
+
+if TYPE_CHECKING:
+    from ease.sample.wiki import SampleFiles
 
 SAMPLE = "sample:"
 """Address of the sample wiki; its files are `sample:NAME`."""
@@ -106,6 +108,9 @@ class AcquireOptions(ConnectionOptions):
 
     def write_sample(self) -> SampleFiles:
         """Write the sample wiki, or reuse a complete one."""
+        # Kedro imports this module at every command, and the sample's texts need the parser of wikitext.
+        from ease.sample.wiki import write_sample
+
         return write_sample(self.sample_folder, SAMPLE_LANGUAGES, self.sample)
 
     def sample_file(self, address: str, names: Sequence[str], kind: str) -> Path:

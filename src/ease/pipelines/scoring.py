@@ -21,7 +21,7 @@ from ease.evaluation.sets import LocatedSet, LocatedSets, located_parameters, sc
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import Task
 from ease.io.locks import temporary_folder
-from ease.lazy import ibis
+from ease.lazy import Table
 from ease.options import Rows, dotted
 from ease.pipelines.options import Baseline
 from ease.pipelines.setting import preparation_of
@@ -53,7 +53,7 @@ def score_baseline(
     name: str,
     baseline: Baseline,
     data: Scoring,
-    training_pairs: ibis.Table | None = None,
+    training_pairs: Table | None = None,
     dimensions: Sequence[int] = (),
 ) -> Rows:
     """Score one baseline on the named tasks, in a nested MLflow run; see `score_baselines`."""
@@ -72,7 +72,7 @@ def score_baseline(
 
 
 def load_baseline(
-    name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
+    name: str, baseline: Baseline, training_pairs: Table | None, batch_size: int | None
 ) -> SentenceTransformer:
     """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so."""
     from ease.encoders.encoder import load_for_evaluation

@@ -24,15 +24,13 @@ from ease.evaluation.scoring import has_languages
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
-from ease.lazy import LazyModule
+from ease.lazy import DataFrame, Figure, LazyModule
 from ease.names import safe_name
 from ease.options import StrictModel, dotted
 from ease.training.options import TrainingResult
 from ease.training.processes import step_and_values
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
     from mlflow.entities import Run
 
 # Kedro imports the nodes at each start, and MLflow takes two seconds.
@@ -262,7 +260,7 @@ def optional_artifact(name: str) -> Iterator[None]:
         logger.warning("MLflow did not store %s (%s): the run continues without it", name, error)
 
 
-def log_plot(figure: go.Figure, name: str) -> None:
+def log_plot(figure: Figure, name: str) -> None:
     """Log a plot to the active run as the picture `name`.svg, which MLflow shows (about 50 kB)."""
     from ease.reporting.plots import picture_svg
 
@@ -276,7 +274,7 @@ def log_text(text: str, name: str) -> None:
         mlflow.log_text(text, name)
 
 
-def log_table(table: pd.DataFrame, name: str) -> None:
+def log_table(table: DataFrame, name: str) -> None:
     """Log a table to the active run as `name`.json, which MLflow shows as a table."""
     with optional_artifact(f"{name}.json"):
         mlflow.log_table(table, f"{name}.json")

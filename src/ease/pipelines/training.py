@@ -23,7 +23,7 @@ from ease.evaluation.sets import located_parameters, read_located, require_sets
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import FolderLock
 from ease.io.parquet import read_parquet, write_parquet
-from ease.lazy import ibis, pd
+from ease.lazy import Table, pd
 from ease.options import Rows
 from ease.pipelines.located_dumps import released_files
 from ease.pipelines.options import SAMPLE, AcquireOptions, TextOptions
@@ -56,20 +56,20 @@ class TrainingData(NamedTuple):
 
     encoder: str | Path
     """The encoder to train: a folder or a hub name"""
-    rows: ibis.Table
+    rows: Table
     """Pairs of sentences and entities, or training texts, with a `pair_id`"""
     evaluation_data: Mapping[str, Any]
     dumps: Mapping[str, Any]
     tasks: Mapping[str, Mapping[str, Any]]
     setting: Setting
-    vocabulary: ibis.Table | None = None
+    vocabulary: Table | None = None
     """None, like `entity_embeddings`, for methods that read texts"""
     entity_embeddings: Path | None = None
     retention: Mapping[str, Mapping[str, Any]] = {}
     """Tasks of what the encoder knows already"""
 
 
-def require_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
+def require_pairs(training_pairs: Table | None, setting: Setting) -> Table:
     """Return the setting's training pairs."""
     if training_pairs is None:
         raise EaseError(f"There are no training pairs: make them by {preparation_of(setting.name)}.")
@@ -98,7 +98,7 @@ def missing_start(setting: Setting, method: str) -> str:
     )
 
 
-def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
+def write_encoder(sentences: Table, setting: Setting, folder: Path) -> None:
     """Build or load a setting's encoder and save it in a folder."""
     from ease.encoders.encoder import build_encoder, save_encoder
 
@@ -106,7 +106,7 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
     write_origin(folder, None, setting.encoder)
 
 
-def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
+def drawn_sentences(sentences: Table, setting: Setting) -> Iterator[str]:
     """Yield at most `tokenizer_sentences` sentences of all languages, drawn by the encoder's seed."""
     ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
     # Pages of different languages may share a number, and therefore a ticket.
@@ -119,7 +119,7 @@ def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
 def gather_data(
     recipe: Recipe | CompleteRecipe,
     seed: int,
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
     acquire: AcquireOptions,
     options: TextOptions,
     folder: Path,
@@ -150,7 +150,7 @@ def gather_data(
     return file, report
 
 
-def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
+def open_gathered(file: Path, options: TextOptions) -> Table:
     """Return the rows of a file that `gather_data` wrote, with a DuckDB of their own."""
     return read_parquet(Workspace(file.parent, options.memory_limit).connection, [file])
 
@@ -203,7 +203,7 @@ def train_tracked(
     return result
 
 
-def _sorted_file(table: ibis.Table, key: str, file: Path) -> Path:
+def _sorted_file(table: Table, key: str, file: Path) -> Path:
     """Write a table's rows in the order of a column of unique integers.
 
     A training run identifies its data by the file's contents, so the order must not depend on the engine.

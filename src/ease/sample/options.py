@@ -21,6 +21,9 @@ from ease.wikimedia.languages import check_languages
 
 logger = logging.getLogger(__name__)
 
+SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
+"""The languages of the sample wiki."""
+
 
 class SampleOptions(StrictModel):
     """Size and seed of the sample wiki; the same options give the same bytes."""

@@ -28,7 +28,7 @@ from ease.sample.dump_files import (
     write_truthy,
     write_wikidata,
 )
-from ease.sample.options import SampleOptions, generate_folder
+from ease.sample.options import SAMPLE_LANGUAGES, SampleOptions, generate_folder
 from ease.sample.pages import (
     ArticleWriter,
     WikiPage,
@@ -39,7 +39,6 @@ from ease.sample.pages import (
     write_redirects,
 )
 from ease.sample.world import (
-    SAMPLE_LANGUAGES,
     SHARED_FRAMES,
     Entity,
     Fact,

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from babel import Locale
@@ -27,8 +26,6 @@ FRAMES: dict[str, list[str]] = _TABLES["slots"]
 """The slots of each frame's templates, in the order of a statement's entities."""
 SHARED_FRAMES: dict[str, str] = _TABLES["shared"]
 """By relation, the frames that state it for two territories at once."""
-SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
-"""The languages of the sample wiki."""
 # In percent of a territory's population: from here on, a language without official status counts as spoken there.
 MINIMUM_SPEAKERS = 10.0
 # Synthetic Wikidata numbers start here, far above the real ones.

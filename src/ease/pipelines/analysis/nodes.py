@@ -37,7 +37,7 @@ from ease.evaluation.scoring import select_tasks, task_name
 from ease.evaluation.sets import located_parameters, read_located
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import Task
-from ease.lazy import go, pd
+from ease.lazy import DataFrame, Figure
 from ease.methods import in_order
 from ease.pipelines.tracking import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
@@ -51,7 +51,7 @@ from ease.similarity.encode import Encode
 
 logger = logging.getLogger(__name__)
 
-Plotted = tuple["pd.DataFrame", "go.Figure"]
+Plotted = tuple["DataFrame", "Figure"]
 
 
 class Compared:
@@ -130,7 +130,7 @@ def find_differing_pairs(
     evaluation_data: dict[str, Any],
     tasks: TaskParameters,
     **encoders: Path | None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Find the graded pairs on which two models differ most, in both directions.
 
     A model that is not one of the setting's encoders is loaded from its folder or the hub.
@@ -167,7 +167,7 @@ def measure_isotropy(
     evaluation_data: dict[str, Any],
     tasks: TaskParameters,
     **encoders: Path | None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Measure how evenly embeddings spread over all directions."""
     compared = Compared(encoders, encoding, evaluation_data, tasks)
     sets = compared.graded(options.graded)
@@ -215,7 +215,7 @@ def measure_language_identity(
     evaluation_data: dict[str, Any],
     tasks: TaskParameters,
     **encoders: Path | None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Measure how well a linear classifier predicts the language of a sentence from its embedding."""
     compared = Compared(encoders, encoding, evaluation_data, tasks)
     name = options.parallel
@@ -226,18 +226,18 @@ def measure_language_identity(
     return _log(table, caption, "language_identity")
 
 
-def compare_pairs(options: GivenPairsOptions, encoding: EncodingOptions, **encoders: Path | None) -> pd.DataFrame:
+def compare_pairs(options: GivenPairsOptions, encoding: EncodingOptions, **encoders: Path | None) -> DataFrame:
     """Compute the cosines of the sentence pairs that the parameters give; it reads no evaluation data."""
     table = compare_given_pairs(Compared(encoders, encoding).encode(), options)
     return _log(table, "Cosines of the given pairs", "given_pairs", decimals=4)
 
 
-def _log(table: pd.DataFrame, caption: str, name: str, **form: Any) -> pd.DataFrame:
+def _log(table: DataFrame, caption: str, name: str, **form: Any) -> DataFrame:
     logger.info("%s:\n%s", caption, format_table(table, **form))
     log_table(table, name)
     return table
 
 
-def _plotted(figure: go.Figure, name: str) -> go.Figure:
+def _plotted(figure: Figure, name: str) -> Figure:
     log_plot(figure, name)
     return figure

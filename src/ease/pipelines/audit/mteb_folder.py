@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from jinja2 import StrictUndefined, Template
 
 from ease.entities.audit import ANSWER, LEFT, NAME_TITLE, RIGHT, TITLE_KINDS, WORD_TITLE
-from ease.lazy import pd
+from ease.lazy import DataFrame, pd
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikipedia import wikipedia_licence
 
@@ -23,7 +23,7 @@ from ease.wikimedia.wikipedia import wikipedia_licence
 _MTEB_LICENCES = {"gfdl": "https://www.gnu.org/licenses/fdl-1.3.html"}
 
 
-def write_mteb_folder(folder: Path, audit: pd.DataFrame, dumps: Sequence[Mapping[str, Any]], pivot: str) -> None:
+def write_mteb_folder(folder: Path, audit: DataFrame, dumps: Sequence[Mapping[str, Any]], pivot: str) -> None:
     """Write a data set with a card, and `mteb_task.py`, whose class is the task.
 
     A pair of languages has three subsets: `LANGUAGE-PIVOT-words` and `LANGUAGE-PIVOT-names`, the titles, and
@@ -89,7 +89,7 @@ def write_mteb_folder(folder: Path, audit: pd.DataFrame, dumps: Sequence[Mapping
         (folder / file).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _pair_sides(rows: pd.DataFrame) -> pd.DataFrame:
+def _pair_sides(rows: DataFrame) -> DataFrame:
     """Return a row a pair: sentence1, sentence2, entity, page_id1, page_id2 and the languages."""
     left, right = (rows[rows.side == side].set_index("pair_id").sort_index() for side in (LEFT, RIGHT))
     pairs = {

@@ -26,7 +26,7 @@ from ease.entities.audit import (
 )
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.lazy import ibis, pc, pd
+from ease.lazy import Table, pc, pd
 from ease.pipelines.audit.mteb_folder import write_mteb_folder
 from ease.pipelines.located_dumps import Dumps, has_items
 from ease.pipelines.options import AUDIT_SET
@@ -38,14 +38,14 @@ logger = logging.getLogger(__name__)
 
 
 def find_audit_candidates(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
+    sentences: Table,
+    links: Table,
+    sitelinks: Table,
+    entity_types: Table,
     dumps: Dumps,
     options: AuditOptions,
     setting: Setting,
-) -> ibis.Table:
+) -> Table:
     """Find the sentences that the setting's audit can use."""
     if options.pivot not in setting.languages or len(setting.languages) < 2:
         raise EaseError(
@@ -62,15 +62,15 @@ def find_audit_candidates(
 
 
 def match_audit_titles(
-    sentences: ibis.Table, sitelinks: ibis.Table, entity_types: ibis.Table, options: AuditOptions, setting: Setting
-) -> ibis.Table:
+    sentences: Table, sitelinks: Table, entity_types: Table, options: AuditOptions, setting: Setting
+) -> Table:
     """Match the titles of the setting's languages with the pivot's."""
     return match_titles(sentences, sitelinks, entity_types, setting.languages, options)
 
 
 def write_audit(
-    audit: ibis.Table, options: AuditOptions, setting: Setting, work: str
-) -> tuple[ibis.Table, Path, list[dict[str, Any]]]:
+    audit: Table, options: AuditOptions, setting: Setting, work: str
+) -> tuple[Table, Path, list[dict[str, Any]]]:
     """Write one file a subset, and return the pages to keep out of training.
 
     Returns:
@@ -115,7 +115,7 @@ def write_audit(
     return pages, folder, summary
 
 
-def write_audit_task(audit: ibis.Table, dumps: Dumps, options: AuditOptions, setting: Setting, work: str) -> Path:
+def write_audit_task(audit: Table, dumps: Dumps, options: AuditOptions, setting: Setting, work: str) -> Path:
     """Write the audit as a data set that MTEB loads as a task, with its card."""
     folder = scratch_for_run(work, f"{setting.name}.audit_task") / "audit_task"
     with report_write_errors(folder):

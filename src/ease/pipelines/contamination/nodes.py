@@ -10,7 +10,7 @@ from ease.errors import EaseError
 from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.scoring import select_tasks
 from ease.evaluation.sets import located_parameters, read_located, scorable
-from ease.lazy import ibis, pd
+from ease.lazy import DataFrame, Table, pd
 from ease.options import Rows
 from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.setting import Setting
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def find_contaminated_items(
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
     evaluation_data: dict[str, Any],
     tasks: dict[str, dict[str, Any]],
     setting: Setting,
@@ -61,7 +61,7 @@ def find_contaminated_items(
     return rows, [{"text": text, **match._asdict(), "sentences": count} for text, (match, count) in matches.items()]
 
 
-def score_clean_items(contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows) -> pd.DataFrame:
+def score_clean_items(contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows) -> DataFrame:
     """Score the encoders on the items that are not contaminated, beside their scores on all items."""
     score_rows = [{"method": method, **row} for method, rows in scores.items() for row in rows] + baselines
     rows = Rows()

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.io.files import report_write_errors
-from ease.lazy import ibis
+from ease.lazy import Table
 from ease.methods import UNTRAINED
 from ease.pipelines.located_dumps import Dumps, usable_sitelinks
 from ease.pipelines.setting import Setting
@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 def make_entity_embeddings(
-    entity_vocabulary: ibis.Table,
-    sitelinks: ibis.Table,
-    redirects: ibis.Table,
+    entity_vocabulary: Table,
+    sitelinks: Table,
+    redirects: Table,
     dumps: Dumps,
     encoder: Path,
     options: EmbeddingOptions,
@@ -65,7 +65,7 @@ def make_entity_embeddings(
     return file, {"source": options.source, "found": with_vector, "total": total, "share": share}
 
 
-def make_start_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
+def make_start_encoder(sentences: Table, setting: Setting, work: str) -> Path:
     """Build or load the encoder that every method of the setting starts from."""
     folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
     write_encoder(sentences, setting, folder)

@@ -18,7 +18,7 @@ from ease.entities.pairs import (
 )
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, with_min_link_count
 from ease.errors import EaseError
-from ease.lazy import go, ibis, pd
+from ease.lazy import DataFrame, Figure, Table
 from ease.pipelines.located_dumps import Dumps, has_types, usable_sitelinks
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
@@ -27,9 +27,7 @@ from ease.reporting.plots import plot_pair_funnel
 logger = logging.getLogger(__name__)
 
 
-def make_vocabulary(
-    links: ibis.Table, sitelinks: ibis.Table, options: VocabularyOptions, setting: Setting
-) -> ibis.Table:
+def make_vocabulary(links: Table, sitelinks: Table, options: VocabularyOptions, setting: Setting) -> Table:
     """Number the entities above `min_link_count`."""
     options = with_min_link_count(options, links)
     vocabulary = build_vocabulary(links, sitelinks, options, setting.languages)
@@ -43,17 +41,17 @@ def make_vocabulary(
 
 
 def make_pairs(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
-    entity_vocabulary: ibis.Table,
+    sentences: Table,
+    links: Table,
+    sitelinks: Table,
+    entity_types: Table,
+    entity_vocabulary: Table,
     dumps: Dumps,
-    audit_pages: ibis.Table | None,
+    audit_pages: Table | None,
     options: PairOptions,
     negatives: HardNegativeOptions,
     setting: Setting,
-) -> tuple[ibis.Table, pd.DataFrame, go.Figure]:
+) -> tuple[Table, DataFrame, Figure]:
     """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative.
 
     Returns:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import read_located
-from ease.lazy import ibis
+from ease.lazy import Table
 from ease.options import Rows
 from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.scoring import Scoring, log_rows, score_baseline, score_each
@@ -63,7 +63,7 @@ def score_baselines(
     tasks: dict[str, dict[str, Any]],
     evaluate: EvaluateOptions,
     encoding: EncodingOptions,
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
     multilingual: Setting,
     monolingual: Setting,
 ) -> Rows:

@@ -13,7 +13,7 @@ from ease.entities.negatives import (
     prepare_mining,
 )
 from ease.entities.pairs import add_further_entities
-from ease.lazy import ibis
+from ease.lazy import Table
 from ease.pipelines.located_dumps import Dumps, has_types
 from ease.reporting.markdown_tables import format_losses
 
@@ -21,15 +21,15 @@ logger = logging.getLogger(__name__)
 
 
 def add_hard_negatives(
-    pairs: ibis.Table,
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
-    entity_vocabulary: ibis.Table,
+    pairs: Table,
+    sentences: Table,
+    links: Table,
+    sitelinks: Table,
+    entity_types: Table,
+    entity_vocabulary: Table,
     dumps: Dumps,
     options: HardNegativeOptions,
-) -> ibis.Table:
+) -> Table:
     """Add to each pair an entity of the same type that is not on the page; null without Wikidata's types.
 
     The pairs also get the other entities of their sentences and the subjects of their pages.
@@ -42,7 +42,7 @@ def add_hard_negatives(
     return add_further_entities(mined, links, subjects, entity_vocabulary, options.seed)
 
 
-def report_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:
+def report_hard_negatives(pairs: Table, training_pairs: Table) -> list[dict[str, Any]]:
     """Count for each language the pairs with a hard negative, kept without one, and dropped."""
     counts = count_hard_negatives(pairs, training_pairs).to_pandas()
     logger.info(

@@ -12,7 +12,7 @@ from ease.entities.links import join_sitelinks, resolve_links, summarize_links, 
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.parquet import read_parquet
-from ease.lazy import go, ibis, pd
+from ease.lazy import Figure, Table, ibis, pd
 from ease.pipelines.located_dumps import Dumps, usable_sitelinks
 from ease.pipelines.options import CachedIngestOptions
 from ease.pipelines.setting import Setting
@@ -36,7 +36,7 @@ from ease.wikimedia.wikipedia import ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 
-Table: TypeAlias = "ibis.Table | list[Path]"
+WrittenTable: TypeAlias = Table | list[Path]
 """A table, or the files of its parts."""
 
 
@@ -72,8 +72,8 @@ def _template_items(dumps: Dumps, options: CachedIngestOptions, setting: Setting
 
 
 def read_wikidata(
-    dumps: Dumps, pages: ibis.Table, options: CachedIngestOptions, setting: Setting, engine: str
-) -> tuple[Table, Table, dict[str, Any]]:
+    dumps: Dumps, pages: Table, options: CachedIngestOptions, setting: Setting, engine: str
+) -> tuple[WrittenTable, WrittenTable, dict[str, Any]]:
     """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty.
 
     If `acquire` listed a table of titles or page_props tables, the sitelinks come from these.
@@ -118,8 +118,8 @@ def read_wikidata(
 
 
 def _read_titles(
-    file: Path, pages: ibis.Table, options: CachedIngestOptions, setting: Setting
-) -> tuple[Table, Table, dict[str, Any]]:
+    file: Path, pages: Table, options: CachedIngestOptions, setting: Setting
+) -> tuple[WrittenTable, WrittenTable, dict[str, Any]]:
     """Read the sitelinks of a table of titles; its items have no types, so that there are no hard negatives."""
     sitelinks, counts = ingest_titles(file, setting.languages, options.folder)
     titles = read_parquet(pages.get_backend(), [sitelinks])
@@ -154,16 +154,14 @@ def _no_wikidata(options: CachedIngestOptions) -> Path:
     return part
 
 
-def make_links(
-    sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
-) -> ibis.Table:
+def make_links(sentences: Table, redirects: Table, sitelinks: Table, dumps: Dumps, setting: Setting) -> Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
     return resolve_links(sentences, redirects, usable_sitelinks(dumps, sitelinks), setting.languages)
 
 
 def summarize_ingest(
-    page_counts: dict[str, Any], wikidata_counts: dict[str, Any], sentences: ibis.Table, links: ibis.Table
-) -> tuple[dict[str, Any], go.Figure]:
+    page_counts: dict[str, Any], wikidata_counts: dict[str, Any], sentences: Table, links: Table
+) -> tuple[dict[str, Any], Figure]:
     """Count the pages and links of each language: as JSON, as a table in the log, and as a plot."""
     links_by_language = summarize_links(sentences, links).to_pandas().set_index("language")
     rows = [

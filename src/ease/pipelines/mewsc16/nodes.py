@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
-from ease.lazy import go, pd
+from ease.lazy import DataFrame, Figure, pd
 from ease.options import StrictModel
 from ease.pipelines.options import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.setting import Languages
@@ -17,7 +17,7 @@ from ease.pipelines.tracking import log_plot, log_table
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_mewsc16
-from ease.sample import SampleNewsOptions, write_sample_news
+from ease.sample.options import SampleNewsOptions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import LATEST, Unavailable, fetch_dumps, is_mirror
 from ease.wikimedia.wikinews.editions import WIKINEWS, NewsOptions, NewsSource, clean_released
@@ -69,6 +69,8 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     source = options.wikinews
     places: str | list[Path] = source
     if source == SAMPLE:
+        from ease.sample.news.writer import write_sample_news
+
         sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
         places = str(sample.wikinews)
     elif is_mirror(source):
@@ -106,7 +108,7 @@ def make_mewsc16(wikinews_dumps: dict[str, Any], options: Mewsc16Options) -> tup
     return folder, build_mewsc16(dumps, options, folder, source)
 
 
-def compare_statistics(counts: dict[str, dict[str, Any]], options: Mewsc16Options) -> tuple[pd.DataFrame, go.Figure]:
+def compare_statistics(counts: dict[str, dict[str, Any]], options: Mewsc16Options) -> tuple[DataFrame, Figure]:
     """Compare sentences and label types with the paper's: as a table, as a plot, in the log and in MLflow."""
     table = statistics(counts, options.published)
     figure = plot_mewsc16(table[table["language"] != TOTAL_ROW])
@@ -116,7 +118,7 @@ def compare_statistics(counts: dict[str, dict[str, Any]], options: Mewsc16Option
     return table, figure
 
 
-def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published]) -> pd.DataFrame:
+def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published]) -> DataFrame:
     """Count sentences and label types of each language and in total, with the paper's and the differences.
 
     The paper's total is shown only if its languages are those counted.

@@ -19,7 +19,7 @@ from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.parquet import write_parquet
-from ease.lazy import ibis, pd
+from ease.lazy import Table, ibis, pd
 from ease.options import Rows, Words
 from ease.pipelines.options import SAMPLE, TextOptions
 from ease.pipelines.setting import Setting
@@ -31,8 +31,6 @@ from ease.texts.components.sources import Workspace
 from ease.wikimedia.wikipedia import wikipedia_licence
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from ease.encoders.encoding import Encoding
 
 logger = logging.getLogger(__name__)
@@ -61,8 +59,8 @@ class BitextOptions(CandidateOptions, MiningOptions):
 
 
 def find_bitext_candidates(
-    sentences: ibis.Table, links: ibis.Table, sitelinks: ibis.Table, options: BitextOptions, setting: Setting
-) -> tuple[ibis.Table, ibis.Table]:
+    sentences: Table, links: Table, sitelinks: Table, options: BitextOptions, setting: Setting
+) -> tuple[Table, Table]:
     """Number the sentences, and find the pairs that share an entity or whose pages share an item."""
     pairs = language_pairs(setting.languages, options)
     numbered = number_sentences(sentences, sitelinks, pairs, options)
@@ -70,8 +68,8 @@ def find_bitext_candidates(
 
 
 def mine_pairs(
-    sentences: ibis.Table,
-    candidates: ibis.Table,
+    sentences: Table,
+    candidates: Table,
     encoder: Path | None,
     dumps: dict[str, Any],
     options: BitextOptions,
@@ -122,7 +120,7 @@ def mine_pairs(
     return folder, rows
 
 
-def _pairs_with_candidates(candidates: ibis.Table, pairs: list[LanguagePair]) -> list[LanguagePair]:
+def _pairs_with_candidates(candidates: Table, pairs: list[LanguagePair]) -> list[LanguagePair]:
     """Return the pairs of languages with candidates; warn of the others."""
     languages = candidates.select("left_language", "right_language").distinct().to_pandas()
     with_candidates = set(languages.itertuples(index=False, name=None))
@@ -150,8 +148,8 @@ class BitextMiner:
 
     def __init__(
         self,
-        sentences: ibis.Table,
-        candidates: ibis.Table,
+        sentences: Table,
+        candidates: Table,
         encode: Encoding,
         options: BitextOptions,
         texts: TextOptions,
@@ -200,7 +198,7 @@ class BitextMiner:
         }
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
-    def _compared(self, language: str) -> ir.Table:
+    def _compared(self, language: str) -> Table:
         """Return the sentences of a language that have a candidate, in the order of their rows."""
         left_rows = self.candidates.filter(self.candidates.left_language == language).select(row="left")
         right_rows = self.candidates.filter(self.candidates.right_language == language).select(row="right")

@@ -20,7 +20,7 @@ from ease.evaluation.scores import AVERAGE
 from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomically
 from ease.io.files import read_json
 from ease.io.versions import provenance_of
-from ease.lazy import ibis, pc, pd
+from ease.lazy import DataFrame, Table, pc, pd
 from ease.methods import method_names
 from ease.names import check_name, safe_name
 from ease.options import Rows, StrictModel
@@ -93,7 +93,7 @@ def write_folder(
     encoder: Path | None,
     scores: Rows,
     vocabulary: Path | None,
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
     mewsc16: Path | None,
 ) -> dict[str, Any]:
     """Write the folder for the hub, atomically; refuse one with other files, and a push without a token.
@@ -152,7 +152,7 @@ def _write_model(
     encoder: Path,
     scores: Rows,
     vocabulary: Path | None,
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
 ) -> dict[str, Any]:
     """Write an encoder with its card, entities and exported forms."""
     from ease.encoders.encoder import load_encoder
@@ -212,7 +212,7 @@ def _write_model(
     }
 
 
-def _sentences(training_pairs: ibis.Table) -> Iterator[str]:
+def _sentences(training_pairs: Table) -> Iterator[str]:
     """Yield the distinct sentences of the pairs."""
     distinct = training_pairs.select("sentence").distinct().order_by("sentence")
     for batch in distinct.to_pyarrow_batches():
@@ -238,7 +238,7 @@ def _write_data_set(folder: Path, mewsc16: Path | None) -> dict[str, Any]:
     return {"what": "mewsc16", "version": mewsc16.parent.name, "forms": []}
 
 
-def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
+def _labels(encoder: Path, setting: str, newest: Path | None) -> DataFrame:
     """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded."""
     if newest is not None:
         inputs = provenance_of(encoder.parent).get("inputs", {})
@@ -253,7 +253,7 @@ def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
 
 def _write_card(
     folder: Path, options: PublishOptions, version: str, scores: Rows, sections: dict[str, str]
-) -> pd.DataFrame:
+) -> DataFrame:
     """Complete the card of the training run, and write the results in the hub's newer form; return all test scores."""
     from ease.reporting.exports import hub_card, main_rows, write_eval_results
 
@@ -283,7 +283,7 @@ def _write_card(
     return tested
 
 
-def _describe_model(card: Path, options: PublishOptions, encoder: Path, scores: pd.DataFrame) -> dict[str, Any]:
+def _describe_model(card: Path, options: PublishOptions, encoder: Path, scores: DataFrame) -> dict[str, Any]:
     """Return the row of the model in the list of published models, with the average of each task that has one."""
     from huggingface_hub import RepoCard
 

@@ -22,7 +22,7 @@ from ease.entities.released import UNDETERMINED, find_released, ingest_released
 from ease.errors import EaseError
 from ease.io.downloads import Client, RemoteFile, download
 from ease.io.files import hash_contents
-from ease.lazy import ibis
+from ease.lazy import Table
 from ease.pipelines.located_dumps import released_files
 from ease.pipelines.options import AcquireOptions, CachedIngestOptions
 from ease.pipelines.setting import Setting
@@ -83,21 +83,21 @@ def read_released_pairs(
     return [part / SENTENCES_FILE], [part / REDIRECTS_FILE], [part / SITELINKS_FILE], [part / TYPES_FILE]
 
 
-def link_released_pairs(sentences: ibis.Table, redirects: ibis.Table, setting: Setting) -> ibis.Table:
+def link_released_pairs(sentences: Table, redirects: Table, setting: Setting) -> Table:
     """Return the link of each sentence to its entity, which is identified by the hash of the title."""
     return resolve_links(sentences, redirects, None, [_language(setting)])
 
 
 def make_released_pairs(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
-    entity_vocabulary: ibis.Table,
+    sentences: Table,
+    links: Table,
+    sitelinks: Table,
+    entity_types: Table,
+    entity_vocabulary: Table,
     pairs: PairOptions,
     negatives: HardNegativeOptions,
     setting: Setting,
-) -> ibis.Table:
+) -> Table:
     """Make a training pair from each released pair; its hard negative is drawn from the pair's own list."""
     options = pairs.without_limits()
     # Read by the check and by the pairs: a lazy expression would be computed for each.

@@ -12,7 +12,7 @@ from ease.encoders.options import RANDOM, EncodingOptions
 from ease.encoders.saved import current_encoder
 from ease.evaluation.scores import AVERAGE
 from ease.io.atomic import atomic_folder, write_text_atomically
-from ease.lazy import go, ibis, pd
+from ease.lazy import DataFrame, Figure, Table, pd
 from ease.methods import UNTRAINED, in_order
 from ease.options import Rows
 from ease.pipelines.options import Papers
@@ -45,7 +45,7 @@ WIDTH = 140
 """Longest line in the log, without the time and the name of the logger"""
 
 
-def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
+def compare_scores(**scores: Rows) -> tuple[DataFrame, Figure]:
     """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
     rows = _by_method(scores, METHOD_SCORE_COLUMNS)
     table = score_table(rows)
@@ -61,7 +61,7 @@ def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
     return table, figure
 
 
-def compare_curves(**histories: Rows) -> go.Figure:
+def compare_curves(**histories: Rows) -> Figure:
     """Plot the training curves of several methods, also in MLflow."""
     rows = _by_method(histories, ["method", "step", "name", "value"])
     figure = plot_curves(rows)
@@ -70,7 +70,7 @@ def compare_curves(**histories: Rows) -> go.Figure:
     return figure
 
 
-def _differences(scores: Mapping[str, Rows]) -> pd.DataFrame:
+def _differences(scores: Mapping[str, Rows]) -> DataFrame:
     """Return the training parameters in which trained methods differ, by the methods' labels."""
     parameters = {
         method_label(method): scores[method][-1].get("parameters") or {}
@@ -81,7 +81,7 @@ def _differences(scores: Mapping[str, Rows]) -> pd.DataFrame:
 
 
 def write_comparison(
-    comparison: ibis.Table, bars: go.Figure, curves: go.Figure, work: str, setting: Setting, **scores: Rows
+    comparison: Table, bars: Figure, curves: Figure, work: str, setting: Setting, **scores: Rows
 ) -> Path:
     """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
 
@@ -103,7 +103,7 @@ def write_comparison(
     return page
 
 
-def _by_method(rows_of_methods: Mapping[str, Rows], columns: Sequence[str]) -> pd.DataFrame:
+def _by_method(rows_of_methods: Mapping[str, Rows], columns: Sequence[str]) -> DataFrame:
     """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have no rows."""
     rows = [
         {**row, "method": method} for method in in_order(rows_of_methods) for row in full_rows(rows_of_methods[method])
@@ -113,7 +113,7 @@ def _by_method(rows_of_methods: Mapping[str, Rows], columns: Sequence[str]) -> p
     return pd.DataFrame(rows)
 
 
-def gather_sweeps(setting: Setting, sweep_tables: dict[str, ibis.Table]) -> Rows:
+def gather_sweeps(setting: Setting, sweep_tables: dict[str, Table]) -> Rows:
     """Return the scores of a setting's sweeps with their variants and seeds."""
     rows = []
     for name, table in sweep_tables.items():
@@ -143,7 +143,7 @@ def _describe_setting(setting: Setting) -> dict[str, Any]:
 
 def write_report(
     published: Papers, options: ReportOptions, work: str, encoding: EncodingOptions, baselines: Rows, *settings: Rows
-) -> tuple[Path, go.Figure, go.Figure]:
+) -> tuple[Path, Figure, Figure]:
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
     Returns:

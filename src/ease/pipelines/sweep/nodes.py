@@ -22,7 +22,7 @@ from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import folder_lock
-from ease.lazy import go, ibis, pd
+from ease.lazy import DataFrame, Figure, Table, ibis, pd
 from ease.methods import UNTRAINED
 from ease.names import safe_name
 from ease.options import Rows
@@ -70,7 +70,7 @@ SettingParameters = dict[str, Any]
 class SweepInputs(NamedTuple):
     """The inputs of every training run of a sweep."""
 
-    sentences: ibis.Table | None
+    sentences: Table | None
     data: TrainingData
     acquire: AcquireOptions
     texts: TextOptions
@@ -119,10 +119,10 @@ def run_sweep(
     acquire: AcquireOptions,
     texts: TextOptions,
     encoders: EncoderDefaults,
-    sentences: ibis.Table | None,
-    training_pairs: ibis.Table | None,
+    sentences: Table | None,
+    training_pairs: Table | None,
     dumps: dict[str, Any],
-    entity_vocabulary: ibis.Table | None,
+    entity_vocabulary: Table | None,
     entity_embeddings: Path | None,
 ) -> Rows:
     """Train and score the chosen variants from every seed; resume an interrupted sweep.
@@ -262,7 +262,7 @@ def _random_table(table: Path, seed: int, folder: Path) -> Path:
     return file
 
 
-def draw_pairs_per_language(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
+def draw_pairs_per_language(pairs: Table, rows: int, seed: int) -> Table:
     """Draw a number of pairs of each language; the draw depends only on the seed."""
     # Hashes, so that the draw depends on neither the engine nor the order of the rows.
     ticket = draw(seed, pairs.pair_id)
@@ -332,7 +332,7 @@ def report_sweep(
     multilingual: SettingParameters,
     monolingual: SettingParameters,
     low_resource: SettingParameters,
-) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
+) -> tuple[DataFrame, Figure, Figure]:
     """Return the scores of the sweep's training runs, one task as a plot, and their times as a plot; log them.
 
     The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).

@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder, write_text_atomically
-from ease.lazy import ibis, pd
+from ease.lazy import DataFrame, Table, pd
 from ease.options import Rows, split_words
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
@@ -124,8 +124,8 @@ def make_country_names(setting: Setting, work: str) -> Path:
 
 
 def choose_taught_encoder(
-    sentences: ibis.Table,
-    sitelinks: ibis.Table,
+    sentences: Table,
+    sitelinks: Table,
     setting: Setting,
     language: str,
     encoder: str,
@@ -177,8 +177,8 @@ def _starting_from(setting: Setting, start: dict[str, Any]) -> Setting:
 
 
 def build_start(
-    sentences: ibis.Table,
-    training_pairs: ibis.Table,
+    sentences: Table,
+    training_pairs: Table,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     start: dict[str, Any],
@@ -239,8 +239,8 @@ def build_start(
 
 
 def learn_letters(
-    sentences: ibis.Table,
-    sitelinks: ibis.Table,
+    sentences: Table,
+    sitelinks: Table,
     start: dict[str, Any],
     untrained: Path,
     evaluation_data: dict[str, Any],
@@ -317,8 +317,8 @@ def teach_encoder(
     start: dict[str, Any],
     untrained: Path,
     respelling: dict[str, Any],
-    training_pairs: ibis.Table | None,
-    vocabulary: ibis.Table,
+    training_pairs: Table | None,
+    vocabulary: Table,
     entity_embeddings: Path,
 ) -> tuple[Path, Rows]:
     """Let the encoder read the language's letters as those that it knows, and train it as `train_encoder` does.
@@ -412,8 +412,8 @@ def _save_untrained(start: Path, letters: TaughtLetters, setting: Setting, dumps
 def report_teaching(
     dumps: dict[str, Any],
     ingest_summary: dict[str, Any],
-    entity_vocabulary: ibis.Table,
-    training_pairs: ibis.Table,
+    entity_vocabulary: Table,
+    training_pairs: Table,
     before: Rows,
     after: Rows,
     history: Rows,
@@ -423,7 +423,7 @@ def report_teaching(
     language: str,
     accept: bool,
     work: str,
-) -> tuple[Path, pd.DataFrame]:
+) -> tuple[Path, DataFrame]:
     """Write one page with the scores before and after, the training data and the development curve.
 
     Returns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ease.lazy import pd
+from ease.lazy import DataFrame, pd
 from ease.options import Rows
 from ease.pipelines.setting import Setting
 from ease.pipelines.teach.knowledge import known_subsets
@@ -33,7 +33,7 @@ def describe_training(history: Rows, setting: Setting) -> str:
     return f"yes; the checkpoint was chosen by {', '.join(setting.dev_tasks)}"
 
 
-def describe_languages(ingest_summary: dict[str, Any], pairs: pd.DataFrame) -> pd.DataFrame:
+def describe_languages(ingest_summary: dict[str, Any], pairs: DataFrame) -> DataFrame:
     """Return the pages, sentences, links and training pairs of each language."""
     ingested = pd.DataFrame(ingest_summary["languages"])
     ingested = ingested[["language", "kept", "sentences", "links", "links_resolved"]]

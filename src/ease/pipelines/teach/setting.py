@@ -8,7 +8,7 @@ from ease.errors import EaseError
 from ease.options import split_words
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import TEACH
-from ease.sample.world import SAMPLE_LANGUAGES
+from ease.sample.options import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages, nearest_companions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ease.entities.translations import find_translations
-from ease.lazy import ibis, pd
+from ease.lazy import DataFrame, Table
 from ease.pipelines.setting import Setting
 from ease.texts.locale_names import NAMES_PIVOT
 
@@ -18,13 +18,13 @@ def pivot_language(setting: Setting) -> str:
     return setting.languages[1]
 
 
-def find_name_pairs(sentences: ibis.Table, sitelinks: ibis.Table, setting: Setting, language: str) -> pd.DataFrame:
+def find_name_pairs(sentences: Table, sitelinks: Table, setting: Setting, language: str) -> DataFrame:
     """Return what articles of the language and a companion say of the same items, always in the same order."""
     translations = find_translations(sentences, sitelinks, language, pivot_language(setting))
     return translations.order_by("kind", "entity", "text").to_pandas()
 
 
-def text_pairs(translations: pd.DataFrame) -> list[tuple[str, str]]:
+def text_pairs(translations: DataFrame) -> list[tuple[str, str]]:
     """Return texts with their translations, cut to what distinguishes them."""
     texts = translations["text"].str.slice(0, PAIR_CHARACTERS)
     return list(zip(texts, translations["translation"].str.slice(0, PAIR_CHARACTERS), strict=True))

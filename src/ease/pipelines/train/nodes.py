@@ -10,7 +10,7 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import EncodingOptions, WhiteningOptions
 from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder
-from ease.lazy import ibis
+from ease.lazy import Table
 from ease.options import Rows
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.recipe import Recipe
@@ -35,7 +35,7 @@ from ease.pipelines.work import lock_for_run, scratch_for_run
 
 
 def gather_method_texts(
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
     acquire: AcquireOptions,
     texts: TextOptions,
     recipe: Recipe,
@@ -60,8 +60,8 @@ def train_encoder(
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     untrained: Path | None,
-    rows: ibis.Table | None,
-    vocabulary: ibis.Table | None = None,
+    rows: Table | None,
+    vocabulary: Table | None = None,
     entity_embeddings: Path | None = None,
     mlm: Path | None = None,
     retention: dict[str, dict[str, Any]] | None = None,
@@ -95,7 +95,7 @@ def train_encoder(
 
 def train_whitening(
     untrained: Path | None,
-    training_pairs: ibis.Table | None,
+    training_pairs: Table | None,
     dumps: dict[str, Any],
     options: WhiteningOptions,
     setting: Setting,

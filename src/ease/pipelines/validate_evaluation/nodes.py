@@ -11,7 +11,7 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located
-from ease.lazy import pd
+from ease.lazy import DataFrame
 from ease.options import StrictModel
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions, Papers
@@ -79,7 +79,7 @@ def _printed_references(evaluate: EvaluateOptions, published: Papers) -> dict[st
     return references
 
 
-def name_differences(scores: list[dict[str, Any]], published: Papers, options: ValidationOptions) -> pd.DataFrame:
+def name_differences(scores: list[dict[str, Any]], published: Papers, options: ValidationOptions) -> DataFrame:
     """Compare the scores with the printed ones, as a table, in MLflow, and in the log where they differ."""
     table = compare_with_printed(PublishedPapers.model_validate(published), gather_models(scores))
     log_table(table, "validate_evaluation")
