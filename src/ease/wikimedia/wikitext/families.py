@@ -25,6 +25,8 @@ _MINUS = "−"
 _AMERICAN = "us"
 # Characters of a number, or of a range with its unit, in one argument; a longer argument is no quantity.
 _LONGEST = 200
+# Wikis whose templates write English words.
+_ENGLISH = ("en", "simple")
 # Digits of a number, as many as `Decimal` computes with; a longer number stays as it is written.
 _MOST_DIGITS = 28
 # Language names that are cached; a dump may have any number of codes.
@@ -220,6 +222,9 @@ def _with_unit(number: _Number, unit: str, language: str) -> str:
     names = template_data()["named units"].get({_AMERICAN: "en"}.get(language, language), {})
     if own_name := names.get(unit.lower()):
         return f"{number.text} {own_name}"
+    if "oilbbl" in unit.lower():
+        # The code is no word of any language.
+        return number.text + GAP + HOLE
     symbol_form = f"{number.text} {unit}".strip()
     identifier = template_data()["units"].get(unit.lower())
     locale = find_locale(language)
@@ -449,6 +454,8 @@ def _nihongo(arguments: Arguments) -> str:
 
 def _as_of(arguments: Arguments) -> str:
     """Write `As of 2014`, with the parts of a date in the order year, month, day."""
+    if arguments.language not in _ENGLISH:
+        return GAP + HOLE
     keywords = arguments.keywords
     year = arguments.at(0)
     month = _month(arguments.at(1), arguments.language)
@@ -725,6 +732,8 @@ def _lifetime(arguments: Arguments) -> str:
 
 def _circa(arguments: Arguments) -> str:
     """Write `1500|1510` as c. 1500–1510."""
+    if arguments.language not in _ENGLISH:
+        return GAP + HOLE
     if not arguments.at(0):
         return "c."
     years = map(_write_minus, filter(None, arguments.positional))
@@ -831,6 +840,20 @@ def _currency(arguments: Arguments) -> str:
     return f"{symbol}{amount}"
 
 
+def _coordinates(arguments: Arguments) -> str:
+    """Mark coordinates in a sentence, which are not shown, as a hole; those in the page's title print nothing there."""
+    if arguments.keywords.get("display", "").strip() in ("title", "t"):
+        return ""
+    return GAP + HOLE
+
+
+def _named_flag(arguments: Arguments) -> str:
+    """Write `Norvegia|nome` as Norvegia; a flag alone prints no word."""
+    if arguments.at(1).lower() in ("nome", "name"):
+        return arguments.at(0)
+    return ""
+
+
 def _brackets(arguments: Arguments) -> str:
     if not arguments.at(0):
         return ""
@@ -859,6 +882,9 @@ FAMILIES: Mapping[str, Writer] = {
     "currency": _currency,
     "joined": lambda arguments: "".join(arguments.positional),
     "brackets": _brackets,
+    "coordinates": _coordinates,
+    "named_flag": _named_flag,
+    "list": lambda arguments: " · ".join(filter(None, arguments.positional)),
     "words": lambda arguments: " ".join(arguments.positional[:2]),
     "number": _number,
     "numbered_date": _numbered_date,

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM, LINK_END, LINK_START
 
-_SPACES = " \xa0\u2009\u202f" + GAP
+_SPACES = " \xa0\u2009\u202f\u3000" + GAP
 _OPENING = "([（［【「『"
 _CLOSING = ")]）］】」』"
 # `normalize_gaps` drops these between a gap and a bracket.
@@ -46,7 +46,9 @@ def mark_holes(text: str) -> str:
         end = position + 1
         while end < len(text) and text[end] in _SPACES + HOLE:
             end += 1
-        if _is_hole(text, start, end):
+        # References may stand between the word and the template.
+        last = text.rfind(HOLE, start, end)
+        if _is_hole(text, start, end, spaced_before=any(map(_is_space, text[start:last]))):
             place = _word_before(text, start)
             if place is None:
                 place = _word_after(text, end)
@@ -97,11 +99,14 @@ def _text_before(text: str, start: int) -> str:
     return before
 
 
-def _is_hole(text: str, start: int, end: int) -> bool:
-    """Tell whether a word may be missing at a span of gaps and spaces."""
+def _is_space(character: str) -> bool:
+    return character not in GAP + HOLE
+
+
+def _is_hole(text: str, start: int, end: int, spaced_before: bool) -> bool:
+    """Tell whether a word may be missing at a span of gaps and spaces, with or without a space before the template."""
     before = _text_before(text, start)
     after = text[end] if end < len(text) else "\n"
-    spaced_before = text[start] not in GAP + HOLE
     spaced_after = text[end - 1] not in GAP + HOLE
     if before in "\n" + ITEM + HEADING:
         if after in _SEPARATORS + _SENTENCE_ENDS:

@@ -90,6 +90,8 @@ class TemplateEntry(NamedTuple):
     # Characters of the name that belong to the first argument: `{{lc:A}}`.
     is_function: bool = False
     body: Body | None = None
+    # A bibliographic entry, which prints nothing in a reference, but words at the beginning of a line.
+    is_citation: bool = False
 
 
 def included_text(source: str) -> str | None:

@@ -59,6 +59,8 @@ _REMEMBERED = 50_000
 # Redirects and nested names that are followed.
 _MOST_STEPS = 5
 
+_COMMAS = ",;،、，；"
+_NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
 _LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
 _OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
 _BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
@@ -98,6 +100,11 @@ def _template_items() -> dict[str, dict[str, list[object]]]:
 def _page_names() -> frozenset[str]:
     """Return MediaWiki's variables of the page's title; those with a namespace or parents are the same for articles."""
     return frozenset(template_data()["page names"])
+
+
+@cache
+def _citation_pattern() -> re.Pattern[str]:
+    return re.compile(template_data()["citation pattern"])
 
 
 @cache
@@ -178,7 +185,10 @@ class TemplateTable:
                 return entry
             if function in self._namespaces or not prefix:
                 words = rest.strip()
-        return self.find_template(words)
+        entry = self.find_template(words)
+        if entry is not None and entry.writer is None and entry.body is None:
+            return entry._replace(is_citation=_citation_pattern().fullmatch(words.lower()) is not None)
+        return entry
 
     def find_template(self, name: str, steps: int = _MOST_STEPS) -> TemplateEntry | None:
         """Return how the template of a name without its namespace is shown; None if unknown."""
@@ -466,9 +476,16 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
         entry = templates.find(text[start + 2 : bar])
     mark = _HOLE
     if entry is not None and entry.writer is None and entry.body is None:
-        mark = GAP
+        if not (entry.is_citation and _begins_line(text, start)):
+            mark = GAP
         entry = None
     return Replacement(start, end, mark, entry)
+
+
+def _begins_line(text: str, position: int) -> bool:
+    while position and text[position - 1] in " \t":
+        position -= 1
+    return position == 0 or text[position - 1] in "\n" + ITEM
 
 
 def _add(replacements: list[Replacement], template: Replacement) -> None:
@@ -495,10 +512,20 @@ class _Renderer:
         """Return the complete text."""
         pieces: list[str] = []
         position = 0
+        last = ""
         for replacement in replacements:
-            pieces.append(self.text[position : replacement.start])
-            pieces.append(self._words(replacement, 0))
+            before = self.text[position : replacement.start]
+            words = self._words(replacement, 0)
+            pieces.append(before)
+            pieces.append(words)
             position = replacement.end
+            if not words.startswith(GAP):
+                last = ""
+                continue
+            # Of the commas around what prints nothing, as in `Lao: ລາວ, {{IPA-lo|láːw}}, ''Lao''`, the first one stays.
+            last = before.rstrip(" ")[-1:] or last
+            if last and last in _COMMAS and (comma := _NEXT_COMMA.match(self.text, position)):
+                position = comma.end()
         pieces.append(self.text[position:])
         return "".join(pieces)
 
