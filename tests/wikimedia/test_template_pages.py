@@ -100,6 +100,7 @@ PASSED_ON = [
     ("{{#switch:{{{1}}}" + "".join(f"|Town {n}={n}" for n in range(900)) + "}}", "{{T|Town 800}}", "800"),
     # What prints nothing, or a mark after a sentence
     ("<sup>[''citation needed'']</sup>[[Category:All]]", "{{T}}", ""),
+    ("<sup><nowiki>[</nowiki>''source''<nowiki>]</nowiki></sup>", "{{T}}", ""),
     ("[[File:Flag.svg|20px]]", "{{T}}", ""),
     ("", "{{T}}", ""),
     ("<ref>{{{1}}}</ref>", "{{T|a}}", ""),

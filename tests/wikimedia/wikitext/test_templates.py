@@ -237,6 +237,8 @@ HOLES = [
     ("ja", "彼は{{要出典|date=2020年}}住む{{R|a}}。", "彼は住む。"),
     ("en", "It is here ({{coord|1|2}}).{{cite web|url=x}} Then", "It is here. Then"),
     ("en", "* {{cite journal|title=A}} Reprinted there.", "Reprinted there."),
+    ("en", "* The village {{coord|1|2}}.\n* The town {{coord|1|2}}", "The village.\nThe town"),
+    ("pl", "Tak. {{Fakt|Germanie pojawili się tam|data=2010}}.", "Tak. Germanie pojawili się tam."),
     # Marks of outdated text, and notes
     ("es", "En crisis,{{actualizar}} debida a esto.{{actualizar|2009}}", "En crisis, debida a esto."),
     ("hy", "Նա եկել է{{Ն|Ըստ Իսահակյանի։}} այստեղ։", "Նա եկել է այստեղ։"),

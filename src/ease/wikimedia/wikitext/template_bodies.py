@@ -38,6 +38,9 @@ _NOT_INCLUDED = re.compile(r"<noinclude\b[^<>/]*>.*?(?:</noinclude\s*>|\Z)", re.
 _INCLUSION_TAG = re.compile(r"</?(?:includeonly|onlyinclude|noinclude)\b[^<>]*>", re.IGNORECASE)
 _TABLE_OF_VALUES = re.compile(r"\{\{\s*#(?:switch|переключатель|выбор|تبديل|בחר|گزینه)\s*:", re.IGNORECASE)
 _CASE = re.compile(r"\|\s*([^|={}\[\]#]*[^|={}\[\]#\s])\s*=")
+# Marks such as [citation needed] write their brackets so that they are no link.
+_LITERAL_BRACKET = re.compile(r"<nowiki\s*>\s*([\[\]])\s*</nowiki\s*>", re.IGNORECASE)
+_BRACKET_ENTITIES = {"[": "&#91;", "]": "&#93;"}
 _PARAMETER = re.compile(r"\{\{\{\s*+([^{}|]*[^{}|\s])")
 _TOKEN = re.compile(r"\{\{+|\}\}+|\[\[|\]\]|\|")
 _SUBSTITUTION = re.compile(r"(?:safesubst|subst)\s*:\s*", re.IGNORECASE)
@@ -103,7 +106,7 @@ def included_text(source: str) -> str | None:
     if parts:
         text = "".join(parts)
     text = _INCLUSION_TAG.sub("", _NOT_INCLUDED.sub("", text)).strip()
-    text, literals = hide_extensions(text)
+    text, literals = hide_extensions(_LITERAL_BRACKET.sub(lambda bracket: _BRACKET_ENTITIES[bracket[1]], text))
     text = text.replace(GAP, "").strip()
     limit = LONGEST_BODY
     if _TABLE_OF_VALUES.match(text):

@@ -59,6 +59,7 @@ _REMEMBERED = 50_000
 # Redirects and nested names that are followed.
 _MOST_STEPS = 5
 
+_LINE_END = re.compile(r"[ .;,)]*(?:\n|$)")
 _COMMAS = ",;،、，；"
 _NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
 _LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
@@ -547,6 +548,9 @@ class _Renderer:
         output = self.templates.write(entry, content, self.title)
         if output is None or len(output) > _LONGEST_OUTPUT:
             return _HOLE
+        if entry.writer is FAMILIES["coordinates"] and _LINE_END.match(self.text, end):
+            # After the last word of a line, coordinates are an addition, as references are.
+            return GAP
         if output:
             return output
         if content and HOLE in content:
