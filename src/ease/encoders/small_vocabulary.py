@@ -172,16 +172,16 @@ def _parts_of_merges(model: Mapping[str, Any], numbers: Mapping[str, int], retai
     parts: dict[str, list[tuple[str, str]]] = {}
     for left, right in _merges(model):
         parts.setdefault(_merged(model, left, right), []).append((left, right))
-    needed: set[int] = set()
+    part_numbers: set[int] = set()
     open_pieces = [piece for piece, number in numbers.items() if number in retained]
     while open_pieces:
         for merge in parts.get(open_pieces.pop(), ()):
             for piece in merge:
                 number = numbers[piece]
-                if number not in retained and number not in needed:
-                    needed.add(number)
+                if number not in retained and number not in part_numbers:
+                    part_numbers.add(number)
                     open_pieces.append(piece)
-    return needed
+    return part_numbers
 
 
 def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -119,7 +119,7 @@ def candidate_pairs(
     left_languages, right_languages = zip(*pairs, strict=True)
     left = shared.filter(shared.language.isin(list(left_languages))).rename(left_language="language", left="row")
     right = shared.filter(shared.language.isin(list(right_languages))).rename(right_language="language", right="row")
-    both = left.inner_join(right, ["entity", "shares"])
+    sharing = left.inner_join(right, ["entity", "shares"])
     columns = ("left_language", "right_language", "left", "right")
     # Two sentences that share several entities are one candidate.
-    return both.select(*columns).distinct().order_by(*columns)
+    return sharing.select(*columns).distinct().order_by(*columns)

@@ -41,11 +41,13 @@ def add_further_entities(
     positives = vocabulary.select("entity")
     linked = links.select(*SENTENCE_KEY, other="entity").distinct()
     linked = linked.semi_join(positives, linked.other == positives.entity)
-    others = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
-    others = others.filter(others.other != others.entity)
+    other_entities = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
+    other_entities = other_entities.filter(other_entities.other != other_entities.entity)
     # Sorted as structs: an engine's `collect` has no order of its own.
-    entry = ibis.struct({"ticket": draw(seed, others.pair_id, others.other), "entity": others.other})
-    further = others.group_by("pair_id").agg(entries=entry.collect().sort()[:MAX_FURTHER])
+    entry = ibis.struct(
+        {"ticket": draw(seed, other_entities.pair_id, other_entities.other), "entity": other_entities.other}
+    )
+    further = other_entities.group_by("pair_id").agg(entries=entry.collect().sort()[:MAX_FURTHER])
     further = further.select("pair_id", further_entities=further.entries.map(lambda struct: struct.entity))
     subject = subjects.semi_join(positives, "entity").select("language", "page_id", subject="entity")
 

@@ -140,8 +140,8 @@ class TestIndex:
 
     def candidates(self, sentences: Sequence[NormalizedText]) -> Iterator[dict[int, str]]:
         """Yield each sentence's test texts, by row, with the kind of match; similarities are not compared yet."""
-        near = self.similar.query_all(self._hashes(sentences)) if sentences else []
-        for sentence, similar in zip(sentences, near, strict=True):
+        similar_rows = self.similar.query_all(self._hashes(sentences)) if sentences else []
+        for sentence, similar in zip(sentences, similar_rows, strict=True):
             # Surer kinds replace others.
             kinds = dict.fromkeys(similar if sentence.shingles else (), MINHASH)
             kinds |= {row: NGRAM for run in sentence.runs for row in self.rows_by_run.get(run, ())}

@@ -219,15 +219,15 @@ def multi_similarity_loss(
 
     def summed(rows: slice) -> Tensor:
         cosines = anchors[rows] @ columns.T  # (rows, 2m)
-        near = cosines.gather(1, positive[rows])  # (rows, 1)
+        positive_cosines = cosines.gather(1, positive[rows])  # (rows, 1)
         with torch.no_grad():
-            hard = distances(cosines) <= distances(near) + margin
+            hard = distances(cosines) <= distances(positive_cosines) + margin
             hard = hard.scatter(1, excluded[rows], False)
         pushed = (negative_scale * (cosines - base)).masked_fill(~hard, -torch.inf)
         # A column of zeros adds the 1 of log(1 + Σ), and keeps rows without a hard negative finite.
-        with_one = torch.cat([torch.zeros_like(near), pushed], dim=1)
+        with_one = torch.cat([torch.zeros_like(positive_cosines), pushed], dim=1)
         repelled = with_one.logsumexp(dim=1) / negative_scale
-        pulled = functional.softplus(positive_scale * (base - near)) / positive_scale
+        pulled = functional.softplus(positive_scale * (base - positive_cosines)) / positive_scale
         return (repelled + pulled.squeeze(1) * hard.any(dim=1)).sum()
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)

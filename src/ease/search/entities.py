@@ -49,8 +49,8 @@ class EntityVectors:
     def nearest(self, embedding: NDArray[np.floating], k: int) -> list[tuple[dict[str, Any], float]]:
         """Return the rows of the k entities with the highest cosine, and the cosines."""
         unit = normalize_rows(embedding[None], "queries")
-        near = nearest_neighbours(unit, self._vectors, k, unit_rows=True)
-        return list(zip(self._rows(near.rows[0]), near.cosines[0].tolist(), strict=True))
+        neighbours = nearest_neighbours(unit, self._vectors, k, unit_rows=True)
+        return list(zip(self._rows(neighbours.rows[0]), neighbours.cosines[0].tolist(), strict=True))
 
 
 def open_entities(encoder: Path, vocabulary: list[Path], index: Index) -> EntityVectors | None:

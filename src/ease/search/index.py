@@ -157,9 +157,9 @@ class Index:
         for (start, block), (first, last) in product(list(self.vectors().items()), ranges):
             inside = block[max(first - start, 0) : max(last - start, 0)]
             if len(inside):
-                near = nearest_neighbours(unit[None], inside, k, unit_rows=True)
-                rows.append(near.rows[0] + max(first, start))
-                cosines.append(near.cosines[0])
+                neighbours = nearest_neighbours(unit[None], inside, k, unit_rows=True)
+                rows.append(neighbours.rows[0] + max(first, start))
+                cosines.append(neighbours.cosines[0])
         return NearestRows(np.concatenate(rows), np.concatenate(cosines))
 
     def _score_candidates(
@@ -285,11 +285,11 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path]) -> N
         linked = read_parquet(engine, links).select(*key, "entity", "title").distinct()
         # Sorted after the aggregate: an aggregate that sorts needs many times the memory, and cannot spill.
         pairs = ibis.struct({"entity": linked.entity, "title": linked.title}).collect()
-        both = linked.group_by(key).agg(pairs=pairs.sort())
-        linking = both.select(
+        of_sentence = linked.group_by(key).agg(pairs=pairs.sort())
+        linking = of_sentence.select(
             *key,
-            entities=both.pairs.map(lambda pair: pair["entity"]),
-            titles=both.pairs.map(lambda pair: pair["title"]),
+            entities=of_sentence.pairs.map(lambda pair: pair["entity"]),
+            titles=of_sentence.pairs.map(lambda pair: pair["title"]),
         )
         table = table.left_join(linking, key).select(*table.columns, "entities", "titles")
     else:

@@ -212,17 +212,19 @@ def candidate_neighbours(
         for side in (left, right)
     )
 
-    def update(near: Neighbours, rows: RowNumbers, others: RowNumbers, cosines: NDArray[np.float32]) -> None:
+    def update(
+        neighbours: Neighbours, rows: RowNumbers, candidate_rows: RowNumbers, cosines: NDArray[np.float32]
+    ) -> None:
         """Compare rows with one candidate each; a row may occur several times."""
         touched = np.unique(rows)
         owners = np.concatenate([np.repeat(touched, k), rows])
-        values = np.concatenate([near.cosines[touched].ravel(), cosines])
-        numbers = np.concatenate([near.rows[touched].ravel(), others])
+        values = np.concatenate([neighbours.cosines[touched].ravel(), cosines])
+        numbers = np.concatenate([neighbours.rows[touched].ravel(), candidate_rows])
         order = np.lexsort((numbers, -values, owners))
         # Every touched row has at least k entries.
         best = order[np.searchsorted(owners[order], touched)[:, None] + np.arange(k)]
-        near.cosines[touched] = values[best]
-        near.rows[touched] = numbers[best]
+        neighbours.cosines[touched] = values[best]
+        neighbours.rows[touched] = numbers[best]
 
     is_empty = True
     for left_rows, right_rows in candidates:
@@ -236,8 +238,8 @@ def candidate_neighbours(
     if is_empty:
         raise EaseError("There is no candidate to compare: give at least one pair of sentences.")
     mean = np.float64(0)
-    for near in (forward, backward):
-        for cosines, rows in zip(near.cosines.T, near.rows.T, strict=True):  # of each place, as views
+    for neighbours in (forward, backward):
+        for cosines, rows in zip(neighbours.cosines.T, neighbours.rows.T, strict=True):  # of each place, as views
             if (exists := rows != MISSING).any():
                 mean = cosines[exists].mean(dtype=np.float64)
             cosines[~exists] = mean  # of the last place with a neighbour

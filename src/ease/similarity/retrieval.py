@@ -228,12 +228,14 @@ def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) ->
     return candidates.at(np.sort(np.concatenate(rounds)))
 
 
-def _pairs_above(near: Neighbours, reverse: Neighbours, least: float) -> Matches:
+def _pairs_above(forward: Neighbours, reverse: Neighbours, least: float) -> Matches:
     """Return the pairs of each row, as the query, and its neighbours whose margin is at least `least`."""
-    owners = np.broadcast_to(np.arange(len(near.rows))[:, None], near.rows.shape)
-    margins = margin_scores(near, reverse)
-    is_candidate = (near.rows >= 0) & (margins >= least)
-    return Matches(owners[is_candidate], near.rows[is_candidate], margins[is_candidate], near.cosines[is_candidate])
+    owners = np.broadcast_to(np.arange(len(forward.rows))[:, None], forward.rows.shape)
+    margins = margin_scores(forward, reverse)
+    is_candidate = (forward.rows >= 0) & (margins >= least)
+    return Matches(
+        owners[is_candidate], forward.rows[is_candidate], margins[is_candidate], forward.cosines[is_candidate]
+    )
 
 
 def best_pairs(scores: Scores, rows: RowNumbers, gold: RowNumbers) -> MinedPairs:

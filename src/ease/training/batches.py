@@ -59,12 +59,12 @@ def drawn_pairs(
     pairs: NDArray[np.void], steps: int, batch_size: int, seed: int, options: BatchOptions
 ) -> NDArray[np.bool_]:
     """Return which pairs a training run of so many steps reads: (pairs,)."""
-    drawn = np.zeros(len(pairs), bool)
+    is_drawn = np.zeros(len(pairs), bool)
     for indices in islice(pair_indices(pairs, batch_size, seed, 0, options), steps):
-        drawn[indices] = True
-        if drawn.all():
+        is_drawn[indices] = True
+        if is_drawn.all():
             break
-    return drawn
+    return is_drawn
 
 
 def _cut(order: Indices, batch_size: int) -> Indices:

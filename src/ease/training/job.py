@@ -191,8 +191,8 @@ def _teacher_embeddings(
     training = job.training
     steps = step_count(len(rows), training)
     # A short run reads a part of the pairs.
-    drawn = drawn_pairs(rows, steps, training.batch_size, training.seed, training.batches)
-    return frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension, drawn)
+    is_drawn = drawn_pairs(rows, steps, training.batch_size, training.seed, training.batches)
+    return frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension, is_drawn)
 
 
 def _guide(

@@ -161,10 +161,10 @@ class Audit(Task):
 
     def texts(self, data: AuditSet) -> Mapping[str, Texts]:
         """Return both texts of each pair, of a grade those with a distractor of that grade."""
-        judged = data.judged.pairs()
-        texts = dict.fromkeys((AUDIT_SCORE, RECIPROCAL_RANK, FREE_RECIPROCAL_RANK), judged)
+        judged_pairs = data.judged.pairs()
+        texts = dict.fromkeys((AUDIT_SCORE, RECIPROCAL_RANK, FREE_RECIPROCAL_RANK), judged_pairs)
         words = data.judged.left.words.tolist()
-        texts[WORD_RECIPROCAL_RANK] = [pair for pair, is_word in zip(judged, words, strict=True) if is_word]
+        texts[WORD_RECIPROCAL_RANK] = [pair for pair, is_word in zip(judged_pairs, words, strict=True) if is_word]
         if data.sentences is None:
             return texts
         pairs = data.sentences.pairs()

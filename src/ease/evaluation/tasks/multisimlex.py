@@ -60,9 +60,9 @@ class MultiSimLex(GradedPairs):
     def files(self) -> SubsetFiles:
         """Return the files of words and grades, or the one file of a language pair."""
         folder = self.options.path
-        both = (folder / "translation.csv", folder / "scores.csv")
+        group_files = (folder / "translation.csv", folder / "scores.csv")
         subsets = self.options.select((*LANGUAGES, *LANGUAGE_PAIRS))
-        return {subset: _pair_file(folder, subset) or both for subset in subsets}
+        return {subset: _pair_file(folder, subset) or group_files for subset in subsets}
 
     def read(self, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
         """Read or make the pairs of a subset."""

@@ -124,14 +124,14 @@ def _pairs_with_candidates(candidates: Table, pairs: list[LanguagePair]) -> list
     """Return the pairs of languages with candidates; warn of the others."""
     languages = candidates.select("left_language", "right_language").distinct().to_pandas()
     with_candidates = set(languages.itertuples(index=False, name=None))
-    without = ", ".join("-".join(pair) for pair in pairs if pair not in with_candidates)
+    pairs_without = ", ".join("-".join(pair) for pair in pairs if pair not in with_candidates)
     if not with_candidates:
         raise EaseError(
-            f"No two sentences of {without} share an entity, and no two pages an item: check that Wikidata has items "
-            "of these Wikipedias (`ingest_summary`), raise `mine_bitext.max_sentences_per_page`, or give larger dumps."
+            f"No two sentences of {pairs_without} share an entity, and no two pages an item: check that Wikidata has "
+            "items of these Wikipedias (`ingest_summary`), raise `mine_bitext.max_sentences_per_page`, or give larger dumps."
         )
-    if without:
-        logger.warning("No two sentences of %s share an entity or a page's item", without)
+    if pairs_without:
+        logger.warning("No two sentences of %s share an entity or a page's item", pairs_without)
     return [pair for pair in pairs if pair in with_candidates]
 
 

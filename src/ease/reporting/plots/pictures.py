@@ -216,34 +216,34 @@ def _set_axis(panel: Axes, direction: Literal["x", "y"], axis: Any) -> None:
     """Set an axis's title, scale and ticks, and its range if no other axis has it."""
     from matplotlib.ticker import PercentFormatter
 
-    own: Any = panel.xaxis
+    panel_axis: Any = panel.xaxis
     labels = "labelbottom"
     if direction == "y":
-        own = panel.yaxis
+        panel_axis = panel.yaxis
         labels = "labelleft"
     if axis.type == "log":
         panel.set(**{f"{direction}scale": "log"})
     if not axis.matches:
-        _set_range(own, axis)
+        _set_range(panel_axis, axis)
     if axis.scaleanchor:
         panel.set_aspect("equal", adjustable="datalim")
     if axis.tickvals is not None:
-        own.set_ticks(list(axis.tickvals), list(map(str, axis.ticktext)))
+        panel_axis.set_ticks(list(axis.tickvals), list(map(str, axis.ticktext)))
     if axis.tickformat == ".0%":
-        own.set_major_formatter(PercentFormatter(1, 0))
-    own.set_label_text(_plain(axis.title.text or ""), color=TEXT_COLOUR)
+        panel_axis.set_major_formatter(PercentFormatter(1, 0))
+    panel_axis.set_label_text(_plain(axis.title.text or ""), color=TEXT_COLOUR)
     shows_labels = axis.showticklabels is not False
     panel.tick_params(direction, length=0, colors=TEXT_COLOUR, labelsize=9, **{labels: shows_labels})
     # Lines at categories would cross the bars' numbers.
     if axis.showgrid is not False and axis.type != "category" and axis.tickvals is None:
-        own.grid(visible=True, color=GRID_COLOUR, linewidth=0.8)
+        panel_axis.grid(visible=True, color=GRID_COLOUR, linewidth=0.8)
     panel.set_axisbelow(True)
     for spine in panel.spines.values():
         spine.set_visible(bool(axis.showline))
         spine.set_color(GRID_COLOUR)
 
 
-def _set_range(own: Any, axis: Any) -> None:
+def _set_range(panel_axis: Any, axis: Any) -> None:
     """Set the limits of a matplotlib axis from those of Plotly's."""
     if axis.range is not None:
         low, high = axis.range
@@ -251,11 +251,11 @@ def _set_range(own: Any, axis: Any) -> None:
             # Plotly has them in decades.
             low = 10**low
             high = 10**high
-        own.axes.set(**{f"{own.axis_name}lim": (low, high)})
+        panel_axis.axes.set(**{f"{panel_axis.axis_name}lim": (low, high)})
     elif axis.rangemode == "tozero":
-        own.axes.set(**{f"{own.axis_name}lim": (0, 1.05 * own.get_view_interval()[1])})
+        panel_axis.axes.set(**{f"{panel_axis.axis_name}lim": (0, 1.05 * panel_axis.get_view_interval()[1])})
     if axis.autorange == "reversed":
-        own.set_inverted(True)
+        panel_axis.set_inverted(True)
 
 
 def _add_notes(

@@ -123,8 +123,8 @@ def mine_language_pair(
     candidate_count = int(compared.count().execute())
     rows = compared.select("left", "right")
     blocks = _candidate_blocks(rows, candidate_count, f"Comparing {left} with {right}")
-    near = candidate_neighbours(vectors[left], vectors[right], blocks, options.neighbours)
-    matches = _with_texts(numbered, one_to_one(*near, options.min_score), languages, workspace)
+    neighbours = candidate_neighbours(vectors[left], vectors[right], blocks, options.neighbours)
+    matches = _with_texts(numbered, one_to_one(*neighbours, options.min_score), languages, workspace)
     # Equal texts, such as names and numbers, are no translations.
     different = matches.filter(matches.sentence != matches.positive)
     best_first = [ibis.desc("score"), "left", "right"]
