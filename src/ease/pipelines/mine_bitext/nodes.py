@@ -128,7 +128,8 @@ def _pairs_with_candidates(candidates: Table, pairs: list[LanguagePair]) -> list
     if not with_candidates:
         raise EaseError(
             f"No two sentences of {pairs_without} share an entity, and no two pages an item: check that Wikidata has "
-            "items of these Wikipedias (`ingest_summary`), raise `mine_bitext.max_sentences_per_page`, or give larger dumps."
+            "items of these Wikipedias (`ingest_summary`), raise `mine_bitext.max_sentences_per_page`, or give larger "
+            "dumps."
         )
     if pairs_without:
         logger.warning("No two sentences of %s share an entity or a page's item", pairs_without)
