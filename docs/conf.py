@@ -6,6 +6,7 @@ import gc
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
@@ -84,13 +85,28 @@ class RepositoryLinks(SphinxTransform):
             link.replace_self(copied)
 
 
+class Concepts(SphinxTransform):
+    """Add the headings of the concepts to the index, whose main entries the search shows first."""
+
+    default_priority = 900
+
+    def apply(self, **_: Any) -> None:
+        """Add the entries of one page."""
+        if self.env.docname != "concepts":
+            return
+        for section in list(self.document.findall(nodes.section)):
+            heading = section[0].astext()
+            section.insert(1, addnodes.index(entries=[("single", heading, section["ids"][0], "main", None)]))
+
+
 def skip_requests(_app: Sphinx, _kind: str, name: str, *_: Any) -> bool | None:
     """Exclude the methods that scikit-learn adds to its estimators."""
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
 def setup(app: Sphinx) -> None:
-    """Add the transform and the filter."""
+    """Add the transforms and the filter."""
     gc.set_threshold(100_000)  # the many nodes of the pages stay until the end
     app.add_transform(RepositoryLinks)
+    app.add_transform(Concepts)
     app.connect("autodoc-skip-member", skip_requests)

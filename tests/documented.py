@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from tests.project import ROOT
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "conf/README.md", "docs/*.md", "notebooks/*.ipynb")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "conf/README.md",
+    "docs/*.md",
+    "notebooks/*.ipynb",
+    "src/ease/project/template/README.md",
+)
 FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^    +(\S.*)$", re.MULTILINE)
 ASSIGNMENT = re.compile(r"([a-z_]+)=(\S+)")

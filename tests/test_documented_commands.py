@@ -88,6 +88,14 @@ def test_code_fits_the_width_of_a_page(document: str, text: str) -> None:
     assert [line for line in lines_to_copy(text) if len(line) > 120] == []
 
 
+def test_the_list_of_documents_has_every_document() -> None:
+    text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    # Sphinx includes some documents from elsewhere; `index.md` is the site's own list.
+    names = [path.name for path in (ROOT / "docs").glob("*.md") if "```{include}" not in path.read_text("utf-8")[:20]]
+    assert len(names) > 30
+    assert [name for name in names if f"({name}" not in text] == ["README.md"]
+
+
 def test_shell_variables_are_replaced_by_their_values() -> None:
     words = [word for command in COMMANDS for word in command.words]
     assert any("encoder.name=roberta-base,monolingual.setting" in word for word in words)

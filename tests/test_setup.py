@@ -243,6 +243,43 @@ def test_actions_and_images_are_pinned_by_their_hashes() -> None:
     assert len(used) > len(images) > 2
 
 
+OWN_NAME = re.compile(r"(?:install|add|download|--from)\s[^`#\n]*?\bease[-_]embeddings(?![-_]\*|-[0-9])")
+"""An installation of the package by its name, from an index, instead of a wheel file."""
+OWN_ADDRESS = re.compile(
+    r"(?:git\+|git clone\s+|docker pull\s+)\S+|https?://(?:www\.)?pypi\.org/\S*ease[-_]embeddings\S*"
+)
+"""What a reader would fetch the project itself from."""
+
+
+@pytest.mark.parametrize(
+    ("text", "promises"),
+    [
+        ("pip install ease-embeddings", True),
+        ("%pip install -q 'ease-embeddings[demo]'", True),
+        ("uv add ease_embeddings", True),
+        ("pip install -c constraints.txt dist/ease_embeddings-*.whl", False),
+        ("git clone https://example.org/ease", True),
+        ("pip install git+https://example.org/ease", True),
+        ("The distribution is called `ease-embeddings`", False),
+    ],
+)
+def test_a_promise_of_an_index_or_an_address_is_recognised(text: str, promises: bool) -> None:
+    assert bool(OWN_NAME.search(text) or OWN_ADDRESS.search(text)) is promises
+
+
+def test_documents_promise_no_index_and_no_address_that_does_not_exist() -> None:
+    addresses = tuple(PROJECT.get("urls", {}).values())
+    paths = [*ROOT.glob("*.md"), *(ROOT / "conf").glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    paths += [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "src").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    assert len(paths) > 200
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        fetched = [found[0] for found in OWN_ADDRESS.finditer(text) if not any(url in found[0] for url in addresses)]
+        # The first upload to an index comes with the first address.
+        by_name = [found[0] for found in OWN_NAME.finditer(text) if not addresses]
+        assert [*fetched, *by_name] == [], path
+
+
 def test_citation_has_the_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == ease.__version__

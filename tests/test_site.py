@@ -9,13 +9,15 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+import torch
 
+import ease
 from tests.browser import Browser
 from tests.project import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PAGES = ("index", "start", "concepts", "papers", "benchmarks", "genindex", "reference/ease.methods")
+PAGES = ("index", "start", "api", "concepts", "papers", "benchmarks", "genindex", "reference/ease.methods")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,14 @@ def test_every_document_is_a_page(site: Path) -> None:
     assert "mine_hard_negatives" in (site / "reference" / "ease.entities.html").read_text(encoding="utf-8")
 
 
+def test_one_page_describes_the_public_names_alone(site: Path) -> None:
+    page = (site / "api.html").read_text(encoding="utf-8")
+    described = re.findall(r'<dt class="sig [^>]*id="ease\.([\w.]+)"', page)
+    assert sorted(described) == sorted({*ease.__all__} - {"__version__"})
+    numbers = [path for path in site.rglob("*.html") if str(torch.iinfo(torch.int64).min) in path.read_text("utf-8")]
+    assert numbers == [], "a value that says nothing"
+
+
 def test_links_to_files_of_the_repository_lead_to_copies(site: Path) -> None:
     pages = {path: path.read_text(encoding="utf-8") for path in site.glob("*.html")}
     copies = [
@@ -57,6 +67,12 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     assert pages
     for page in pages:
         assert not loaded.search(page.read_text(encoding="utf-8")), page
+
+
+def test_the_search_leads_to_the_concept_of_a_term(site: Path, page: Browser) -> None:
+    page.open(f"{(site / 'search.html').as_uri()}?q=hard+negative")
+    page.wait_until("document.querySelectorAll('ul.search li a').length")
+    assert page.evaluate("document.querySelector('ul.search li a').getAttribute('href')").startswith("concepts.html")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])

@@ -72,7 +72,7 @@ def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
     names = ", ".join(forms)
     remedy = "set `forms` to []."
     if missing := [name for name in dict.fromkeys(libraries) if find_spec(name) is None]:
-        raise EaseError(f"The forms {names} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`.")
+        raise EaseError(f"The forms {names} need {', '.join(missing)}: run `pip install {' '.join(missing)}`.")
     if not isinstance(encoder[0], Transformer):
         raise EaseError(
             f"{names}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are exported: "

@@ -26,7 +26,10 @@ from ease.methods.ease import Ease, EaseOptions
 from ease.methods.supervised_simcse import absent_negatives
 
 NO_NEGATIVE = torch.iinfo(torch.int64).min
-"""The label of a hard negative that a pair does not have."""
+"""The label of a hard negative that a pair does not have.
+
+:meta hide-value:
+"""
 
 
 class EntityContrastiveLoss(nn.Module):
