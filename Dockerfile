@@ -23,6 +23,8 @@ RUN apt-get update \
     && useradd --create-home --uid 1000 ease \
     && install -d -o ease /project
 COPY --from=build /opt/ease /opt/ease
+# The image's Python comes without its library's bytecode, and the user may not write it: each start would compile it.
+RUN python -m compileall -qq -j 0 /usr/local/lib/python3.11 /opt/ease/lib || true
 ENV PATH=/opt/ease/bin:$PATH DO_NOT_TRACK=true MLFLOW_DISABLE_TELEMETRY=true
 USER 1000
 WORKDIR /project

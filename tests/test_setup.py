@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,30 @@ def planned(checkout: Path, goal: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     command = ["make", "--dry-run", goal]
     return subprocess.run(command, cwd=checkout, env=kept, capture_output=True, text=True, check=True).stdout
+
+
+def test_bytecode_is_written_where_python_may_not_write_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = checkout / ".venv" / "lib" / "library"
+    (library / "tests").mkdir(parents=True)
+    files = [library / "used.py", library / "tests" / "test_used.py", library / "template.py"]
+    for file, text in zip(files, ("import this", "import this", "{{ no Python }}"), strict=True):
+        file.write_text(text, encoding="utf-8")
+    python = checkout / ".venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to(sys.executable)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    done = subprocess.run(["make", "compile"], cwd=checkout, capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
+    assert [Path(cache_from_source(str(file))).exists() for file in files] == [True, False, False]
+
+
+def test_setup_waits_for_bytecode_only_where_starts_write_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (checkout / ".venv" / ".installed").unlink()
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert re.search(r"; .*python -m compileall .*\|\| true$", planned(checkout, "setup"), re.MULTILINE)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    assert re.search(r"^\s*\(nice .*python -m compileall .*&\)", planned(checkout, "setup"), re.MULTILINE)
 
 
 def test_installs_only_when_the_dependencies_change(checkout: Path) -> None:

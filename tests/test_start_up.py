@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import signal
@@ -10,8 +11,9 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
+import click
 import psutil
 import pytest
 
@@ -137,6 +139,23 @@ def test_a_store_that_is_a_server_is_named_and_a_broken_one_is_one_line(
     assert error.splitlines()[-1].startswith(
         "Error: MLflow cannot open the store sqlite:///data/08_reporting/mlflow.db"
     )
+
+
+def test_a_start_without_bytecode_says_what_would_make_it_faster(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path / "cache")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-c", "import ease.hooks.process"]
+
+    def warning(**variables: str) -> str:
+        options: dict[str, Any] = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
+        return subprocess.run(command, env={**environment, **variables}, **options).stderr
+
+    slow = warning(PYTHONDONTWRITEBYTECODE="1")
+    assert "PYTHONDONTWRITEBYTECODE is set and the libraries have no bytecode" in slow
+    assert f"`{sys.executable} -m compileall -qq -j 0 {Path(click.__file__).parents[1]}`" in slow
+    # Without the variable, the start writes its bytecode, which the next one reads.
+    assert warning() == ""
+    assert warning(PYTHONDONTWRITEBYTECODE="1") == ""
 
 
 def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:

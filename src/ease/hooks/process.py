@@ -11,6 +11,8 @@ import gc
 import os
 import sys
 import warnings
+from importlib.util import cache_from_source
+from pathlib import Path
 from tempfile import gettempdir
 from types import TracebackType
 from typing import Any
@@ -109,6 +111,22 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         sys.__excepthook__(kind, error, trace)
 
 
+def explain_slow_start() -> str:
+    """Return why starts are slow if Python may not write bytecode and the libraries have none; else an empty text."""
+    # click stands for all libraries, which one set-up installs.
+    library = Path(click.__file__)
+    if not sys.dont_write_bytecode or Path(cache_from_source(str(library))).exists():
+        return ""
+
+    from ease.io.files import make_or
+
+    command = make_or("compile", f"{sys.executable} -m compileall -qq -j 0 {library.parents[1]}")
+    return (
+        "This start is slow, and so is every other: PYTHONDONTWRITEBYTECODE is set and the libraries have no bytecode, "
+        f"so Python compiles them each time. Once, in a minute: `{command}`."
+    )
+
+
 _split_string = kedro_options.split_string
 
 
@@ -142,3 +160,5 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # By default, torch's threads spin while they wait for each other. If other processes need the cores, spinning threads
 # keep them from the thread that is waited for, and a step takes several times as long (docs/benchmarks.md).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if _slow_start := explain_slow_start():
+    click.secho(_slow_start, fg="yellow", err=True)
