@@ -116,6 +116,12 @@ LISTED = [
     ),
     ("en", "* {{hlist|one|two}} and {{CO2}}, {{IETF RFC|3986}}", "one · two and CO2, RFC 3986"),
     ("en", "''Columbia'' and ''Eagle''{{'}}s and ''Eagle''{{'s}} side", "Columbia and Eagle's and Eagle's side"),
+    (
+        "en",
+        "B{{music|flat}} of {{convert|160|Tcuft}}, {{flag|PER}}, {{flag|UN}}",
+        "B♭ of 160 trillion cubic feet, Peru, United Nations",
+    ),
+    ("ja", "彼は{{ilq|はい}}と言う", "彼は「はい」と言う"),
     ("en", "{{flag|Congo|name=DR Congo}}, {{YouTube|x|The song}}, CAS {{CAS|1-2}}", "DR Congo, The song, CAS 1-2"),
     (
         "vi",
@@ -216,6 +222,8 @@ HOLES = [
     ("en", "* {{cite book|title=A}}, also published as B", ", ⟨?⟩also published as B"),
     ("en", "It is at {{coord|1|2|display=inline,title}}, north of it.", "It is at⟨?⟩, north of it."),
     ("vi", "Chủ yếu là Linux.{{sfn|A}} {{tính đến|2009}}, có 300 cụm.", "Chủ yếu là Linux., ⟨?⟩có 300 cụm."),
+    ("it", "* {{en}} {{cita web|url=x}}, un sito", ", ⟨?⟩un sito"),
+    ("en", "* ''{{XQX}}'' (NED)", "(⟨?⟩NED)"),
     ("vi", "khoảng {{convert|2|Goilbbl}} dầu.", "khoảng 2⟨?⟩ dầu."),
     ("ja", "* 2区　{{未知|x}}", "2区⟨?⟩"),
     ("vi", "{{as of|2011}}, có 300 cụm.", ", ⟨?⟩có 300 cụm."),

@@ -771,11 +771,11 @@ def with_language(code: str, words: str, arguments: Arguments) -> str:
 
 @cache
 def name_country(code: str, language: str) -> str:
-    """Return the name of a country by its code of three letters, ISO's or the Olympic one; empty if CLDR lacks it."""
+    """Return the name of a country by its code, ISO's or the Olympic one; empty if CLDR lacks it."""
     locale = find_locale(language)
     if locale is None:
         return ""
-    return str(locale.territories.get(_countries().get(code, ""), ""))
+    return str(locale.territories.get(_countries().get(code, code), ""))
 
 
 @cache
@@ -854,6 +854,21 @@ def _named_flag(arguments: Arguments) -> str:
     return ""
 
 
+def _flag(arguments: Arguments) -> str:
+    """Write `Peru`, `PER` or `UN` as the name of the country; the argument `name` replaces it."""
+    if name := arguments.keywords.get("name"):
+        return name
+    country = arguments.at(0)
+    if country.isascii() and country.isalpha() and country.isupper() and len(country) <= 3:
+        return name_country(country, arguments.language) or GAP + HOLE
+    return country
+
+
+def _accidental(arguments: Arguments) -> str:
+    """Write `flat` as ♭; another symbol of music by its name."""
+    return {"flat": "♭", "sharp": "♯", "natural": "♮"}.get(arguments.at(0), arguments.at(0))
+
+
 def _brackets(arguments: Arguments) -> str:
     if not arguments.at(0):
         return ""
@@ -882,6 +897,8 @@ FAMILIES: Mapping[str, Writer] = {
     "currency": _currency,
     "joined": lambda arguments: "".join(arguments.positional),
     "brackets": _brackets,
+    "flag": _flag,
+    "accidental": _accidental,
     "coordinates": _coordinates,
     "named_flag": _named_flag,
     "list": lambda arguments: " · ".join(filter(None, arguments.positional)),

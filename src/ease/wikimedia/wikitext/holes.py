@@ -109,7 +109,7 @@ def _is_hole(text: str, start: int, end: int, spaced_before: bool) -> bool:
     after = text[end] if end < len(text) else "\n"
     spaced_after = text[end - 1] not in GAP + HOLE
     if before in "\n" + ITEM + HEADING:
-        if after in _SEPARATORS + _SENTENCE_ENDS:
+        if after in _SEPARATORS + _SENTENCE_ENDS + _OPENING:
             return True
         return after not in "\n=" and not _begins_sentence(text, end)
     if before in _OPENING:

@@ -59,6 +59,7 @@ _REMEMBERED = 50_000
 # Redirects and nested names that are followed.
 _MOST_STEPS = 5
 
+_ONLY_TEMPLATES = re.compile(rf"(?:[ \t{ITEM}]|\{{\{{[^{{}}\n]*+\}}\}})*+")
 _LINE_END = re.compile(r"[ .;,)]*(?:\n|$)")
 _COMMAS = ",;،、，；"
 _NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
@@ -484,9 +485,9 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
 
 
 def _begins_line(text: str, position: int) -> bool:
-    while position and text[position - 1] in " \t":
-        position -= 1
-    return position == 0 or text[position - 1] in "\n" + ITEM
+    """Tell whether nothing but other templates, such as signs of languages, stands before a position in its line."""
+    line = text.rfind("\n", max(0, position - _LONGEST_NAME), position) + 1
+    return line > 0 and _ONLY_TEMPLATES.fullmatch(text, line, position) is not None
 
 
 def _add(replacements: list[Replacement], template: Replacement) -> None:
