@@ -46,9 +46,11 @@ def mark_holes(text: str) -> str:
         end = position + 1
         while end < len(text) and text[end] in _SPACES + HOLE:
             end += 1
+        # Most unknown templates are alone on their lines.
+        is_alone = text[end : end + 1] in ("", "\n") and text[start - 1 : start] in ("", "\n", ITEM)
         # References may stand between the word and the template.
         last = text.rfind(HOLE, start, end)
-        if _is_hole(text, start, end, spaced_before=any(map(_is_space, text[start:last]))):
+        if not is_alone and _is_hole(text, start, end, spaced_before=text[start:last].strip(GAP + HOLE) != ""):
             place = _word_before(text, start)
             if place is None:
                 place = _word_after(text, end)
@@ -97,10 +99,6 @@ def _text_before(text: str, start: int) -> str:
     if position and text[position - 1] in _OPENING and GAP in text[position:start]:
         return text[position - 1]
     return before
-
-
-def _is_space(character: str) -> bool:
-    return character not in GAP + HOLE
 
 
 def _is_hole(text: str, start: int, end: int, spaced_before: bool) -> bool:

@@ -516,16 +516,20 @@ class _Renderer:
         position = 0
         last = ""
         for replacement in replacements:
-            before = self.text[position : replacement.start]
+            start = replacement.start
             words = self._words(replacement, 0)
-            pieces.append(before)
+            pieces.append(self.text[position:start])
             pieces.append(words)
-            position = replacement.end
             if not words.startswith(GAP):
+                position = replacement.end
                 last = ""
                 continue
             # Of the commas around what prints nothing, as in `Lao: ລາວ, {{IPA-lo|láːw}}, ''Lao''`, the first one stays.
-            last = before.rstrip(" ")[-1:] or last
+            while start > position and self.text[start - 1] == " ":
+                start -= 1
+            if start > position:
+                last = self.text[start - 1]
+            position = replacement.end
             if last and last in _COMMAS and (comma := _NEXT_COMMA.match(self.text, position)):
                 position = comma.end()
         pieces.append(self.text[position:])
