@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def loaded(folder: Path, **options: Any) -> SentenceTransformer:
     return load_for_evaluation(str(folder), LoadingOptions(**options))
+
+
+def test_an_encoder_that_is_no_longer_used_is_freed_before_the_next_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ease.encoders.encoder.LARGE_ENCODER", 1000)
+    gc.disable()
+    try:
+        encode_with(loaded(folder))(SENTENCES)
+        first = weakref.ref(encoder := loaded(folder))
+        encode_with(encoder)(SENTENCES)
+        del encoder
+        loaded(folder)
+        assert first() is None
+    finally:
+        gc.enable()
 
 
 def test_what_was_saved_is_used_by_default(folder: Path) -> None:

@@ -50,6 +50,35 @@ def test_an_interrupted_training_resumes_exactly(
     assert {path.name for path in broken.folder.iterdir() if path.is_dir()} == {"model"}
 
 
+@pytest.mark.parametrize(
+    ("training", "share"), [({}, 0.8), ({"lora": {"rank": 4}, "packed": True, "length_chunks": None}, 0.2)]
+)
+def test_a_checkpoint_has_only_what_the_training_has_changed(
+    make_job: MakeJob,
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    training: dict[str, Any],
+    share: float,
+) -> None:
+    """Pairs of a few words use a few of the vocabulary's rows; adapters leave all other weights as they are."""
+    monkeypatch.setattr("ease.training.changed_rows.LARGE_TABLE", 100)
+    pairs = pq.read_table(files / "texts.parquet").slice(0, 16)
+    file = make_job().folder / "pairs.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pairs, file)
+    changes = {"method": "simcse", "pairs": file, "vocabulary": None, "table": None}
+    weights = (files / "encoder" / "model.safetensors").stat().st_size
+    whole = run_job(make_job("whole", **changes, training={**training, "checkpoint_seconds": 600}))
+    broken = make_job("broken", **changes, training=training)
+    for step in (4, 6):
+        with pytest.raises(Stop):
+            run_job(broken, stop_at(step))
+        (checkpoint,) = (broken.folder / "checkpoints").iterdir()
+        assert (checkpoint / "model.safetensors").stat().st_size < share * weights
+        assert (checkpoint / "optimizers.safetensors").stat().st_size < 2 * share * weights
+    assert_same(run_job(broken), whole)
+
+
 def test_a_signal_saves_a_checkpoint(make_job: MakeJob, trained: Trained) -> None:
     def interrupt(step: int, values: dict[str, float]) -> None:
         if step == 6:

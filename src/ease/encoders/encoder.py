@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -45,6 +47,11 @@ from ease.io.files import report_write_errors
 from ease.io.locks import temporary_folder
 
 logger = logging.getLogger(__name__)
+
+LARGE_ENCODER = 10_000_000
+"""Parameters of an encoder whose memory is worth a garbage collection, which takes some tenths of a second"""
+_large_encoders: WeakSet[SentenceTransformer] = WeakSet()
+"""Those that are in memory, whether they are used or not"""
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -172,8 +179,19 @@ def describe_prompts(encoder: SentenceTransformer) -> str:
     return f"Prompts before sentences: {summarize_prompts(by_use)}."
 
 
+def release_encoders() -> None:
+    """Free the memory of large encoders that are no longer used.
+
+    They have cycles of references, which Python's collector finds late: it counts objects, and a gigabyte of weights
+    and vocabulary is few.
+    """
+    if _large_encoders:
+        gc.collect()
+
+
 def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> SentenceTransformer:
     """Load an encoder from a folder or the hub, and check what was loaded."""
+    release_encoders()
     try:
         place = place_of(name, revision)
         commit = commit_of(name, revision) or revision
@@ -187,6 +205,8 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
         if dtype is not None:
             # The option is the transformer's alone; later modules are converted here.
             encoder = encoder.to(dtype)
+        if sum(weights.numel() for weights in encoder.parameters()) >= LARGE_ENCODER:
+            _large_encoders.add(encoder)
         check_saved(name, commit)
         _check_finite(encoder)
         first = encoder[0]

@@ -9,13 +9,14 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as pads
 import torch
 import transformers
-from safetensors.torch import load_file, load_model, save_file, save_model
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
@@ -31,6 +32,7 @@ from ease.io.atomic import atomic_folder, remove_folder
 from ease.io.files import hash_contents
 from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import gather, process_count, process_rank
+from ease.training.changed_rows import restore_rows, row_checksums, without_unchanged, without_zero_rows
 from ease.training.model import TrainingModel, merged
 from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingJob, TrainingOptions
@@ -50,6 +52,8 @@ class Checkpoints:
         self._fingerprint = fingerprint
         self._seconds = options.checkpoint_seconds
         self._next = time.monotonic() + self._seconds
+        self._start: dict[str, Tensor] = {}
+        """Checksums of the rows with which the training starts"""
 
     @property
     def due(self) -> bool:
@@ -76,11 +80,11 @@ class Checkpoints:
             for index, parameter_state in optimizer.state_dict()["state"].items()
             for key, value in parameter_state.items()
         }
-        tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
+        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
         scalars = {name: value for name, value in values.items() if name not in tensors}
         with atomic_folder(self._folder / f"step-{step:08d}") as aside:
-            save_model(model, str(aside / "model.safetensors"))
-            save_file(tensors, aside / "optimizers.safetensors")
+            save_file(without_unchanged(_weights(model), self._start), aside / "model.safetensors")
+            save_file(without_zero_rows(tensors), aside / "optimizers.safetensors")
             save_file(random, aside / "random.safetensors")
             text = json.dumps({**state, "step": step, "fingerprint": self._fingerprint, "scalars": scalars})
             (aside / "state.json").write_text(text, encoding="utf-8")
@@ -94,7 +98,11 @@ class Checkpoints:
                 remove_folder(older)
 
     def resume(self, model: TrainingModel, optimizers: Optimizers) -> dict[str, Any] | None:
-        """Restore this training run's latest checkpoint, and return its state and `step`; None if there is none."""
+        """Restore this training run's latest checkpoint, and return its state and `step`; None if there is none.
+
+        `model` is as `build_model` made it: checkpoints do not have the rows that a training run has not changed.
+        """
+        self._start = row_checksums(_weights(model))
         folders = sorted(self._folder.glob("step-*"), reverse=True)
         for folder in folders:
             state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
@@ -113,9 +121,21 @@ class Checkpoints:
     def _restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:
         """Restore a checkpoint's tensors and this process's random state."""
         folder = self._folder / f"step-{state['step']:08d}"
-        load_model(model, str(folder / "model.safetensors"))
+        weights = model.state_dict()
+        for name, value in restore_rows(load_file(folder / "model.safetensors"), weights.__getitem__):
+            weights[name].copy_(value)
+        moments = load_file(folder / "optimizers.safetensors")
+        parameters = {
+            name: [weights for group in optimizer.param_groups for weights in group["params"]]
+            for name, optimizer in optimizers.by_name.items()
+        }
+
+        def zeros(path: str) -> Tensor:
+            name, index, _ = path.split("/")
+            return torch.zeros(parameters[name][int(index)].shape, dtype=moments[path].dtype)
+
         states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers.by_name}
-        for path, value in {**load_file(folder / "optimizers.safetensors"), **state["scalars"]}.items():
+        for path, value in chain(restore_rows(moments, zeros), state["scalars"].items()):
             name, index, key = path.split("/")
             states[name].setdefault(int(index), {})[key] = value
         for name, optimizer in optimizers.by_name.items():
@@ -125,6 +145,17 @@ class Checkpoints:
         device = next(model.parameters()).device
         if device.type == "cuda":
             torch.cuda.set_rng_state(random["cuda"][process_rank()].clone(), device)
+
+
+def _weights(model: TrainingModel) -> dict[str, Tensor]:
+    """Return each tensor of a model once: tied weights have several names, which safetensors refuses."""
+    names: dict[tuple[int, int], str] = {}
+    state = model.state_dict()
+    return {
+        name: tensor
+        for name, tensor in state.items()
+        if not tensor.numel() or names.setdefault((tensor.data_ptr(), tensor.numel()), name) == name
+    }
 
 
 WITHOUT_EFFECT = {"checkpoint_seconds", "threads", "processes"}

@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.batches import advise_on_full_memory
 from ease.encoders.check import start_of
-from ease.encoders.encoder import describe_prompts, embedding_dimension
+from ease.encoders.encoder import describe_prompts, embedding_dimension, release_encoders
 from ease.encoders.encoding import encode_with
 from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
@@ -142,6 +142,8 @@ def _train(job: TrainingJob, processes: int, fingerprint: str, report: MetricsRe
         rows = prepare_rows(job, model, fingerprint, accelerator)
         teacher = _teacher_embeddings(job, model, rows, fingerprint, accelerator)
         guide = _guide(job, model, rows, fingerprint, accelerator)
+        # The teacher and the guide have encoded all that the training reads.
+        release_encoders()
         best, progress = train_model(
             model,
             rows,

@@ -240,12 +240,16 @@ def _neighbours(embeddings: Embeddings) -> RowNumbers:
 @lru_cache(maxsize=32)
 def _start_neighbours(start: str, task: str, texts: tuple[str, ...]) -> RowNumbers:
     """Return the neighbours by the starting encoder, computed once in a training run with many evaluations."""
-    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoder import load_for_evaluation, release_encoders
     from ease.encoders.encoding import encode_with, place
     from ease.encoders.options import EncodingOptions, LoadingOptions
 
     encode = encode_with(place(load_for_evaluation(start, LoadingOptions())), EncodingOptions())
-    return _neighbours(encode_for(encode, task, Audit.TYPE)(list(texts)))
+    neighbours = _neighbours(encode_for(encode, task, Audit.TYPE)(list(texts)))
+    # A training would go on with two encoders in memory.
+    del encode
+    release_encoders()
+    return neighbours
 
 
 def read_audit(path: Path) -> AuditSet:
