@@ -26,7 +26,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Router, StaticEmbedding, Transformer
 from torch import Tensor, nn
 from torch.nn import functional
-from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from ease.device import best_device
@@ -39,6 +38,7 @@ from ease.encoders.saved import note_user
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
+from ease.io.progress import Progress
 from ease.similarity.encode import Role
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Encoding:
                 unwritten.clear()
 
         with (
-            tqdm(total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None) as bar,
+            Progress(total=len(missing), desc=self.name, unit="sentence", delay=2) as bar,
             closing(self._encode([sentences[row] for row in missing])) as encoded,
         ):
             for rows, vectors in encoded:

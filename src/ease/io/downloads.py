@@ -14,12 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 from pydantic import Field
-from tqdm import tqdm
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
@@ -28,6 +27,7 @@ from ease.errors import EaseError
 from ease.io.atomic import flush_to_disk, write_text_atomically
 from ease.io.files import check_free_space, read_json, report_write_errors
 from ease.io.locks import try_lock
+from ease.io.progress import Progress
 from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
@@ -43,8 +43,6 @@ _LONGEST_PAUSE = 600
 """Seconds; a server that asks for a longer pause is an error."""
 _ALGORITHMS = ("sha256", "sha1", "md5")
 """The strongest first."""
-_PROGRESS: dict[str, Any] = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
-
 T = TypeVar("T")
 
 
@@ -372,7 +370,9 @@ def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
         size_limit = expected_size
         if size_limit is None:
             size_limit = _MAX_UNANNOUNCED_BYTES
-        with tqdm(total=stated_size, initial=received, desc=file.path.name, **_PROGRESS) as bar:
+        with Progress(
+            total=stated_size, initial=received, desc=file.path.name, unit="B", unit_scale=True, delay=2
+        ) as bar:
             while received <= size_limit and (chunk := _read(response, _CHUNK_BYTES)):
                 handle.write(chunk)
                 # A kill then loses at most this chunk.
@@ -449,7 +449,7 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
     with ThreadPoolExecutor(client.options.connections) as pool:
         futures = [pool.submit(download, file, client) for file in files]
         try:
-            for future in tqdm(futures, desc=f"Fetching {purpose}", disable=None):
+            for future in Progress(futures, desc=f"Fetching {purpose}", unit="file", leave=True):
                 try:
                     fetched += future.result()
                 except EaseError as error:

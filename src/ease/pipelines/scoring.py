@@ -21,6 +21,7 @@ from ease.evaluation.sets import LocatedSet, LocatedSets, located_parameters, sc
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import Task
 from ease.io.locks import temporary_folder
+from ease.io.progress import Progress
 from ease.lazy import Table
 from ease.options import Rows, dotted
 from ease.pipelines.options import Baseline
@@ -152,7 +153,8 @@ def score_each(
             # So that further dimensions do not encode again.
             cache = stack.enter_context(temporary_folder())
         encode = encode_with(model, encoding.model_copy(update={"cache": cache}), source=encoder)
-        for name, task in select_tasks(references, located_parameters(data.tasks, data.located)).items():
+        tasks = select_tasks(references, located_parameters(data.tasks, data.located))
+        for name, task in Progress(tasks.items(), desc="tasks", unit="task", delay=2):
             prompts[name] = encode.for_task(name, task.task_type).describe_prompts()
             task_columns = {**columns, "prompt": prompts[name]}
             try:

@@ -107,15 +107,13 @@ def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port:
 def _open_with_progress(options: dict[str, Any]) -> Search:
     """Open the search, with a progress bar while an index is built."""
     # Inside the function: `--help` needs no torch.
-    from tqdm import tqdm
-
+    from ease.io.progress import Progress
     from ease.search.engine import open_search
 
-    with tqdm(desc="embedding", unit="sentence", delay=2, leave=False, disable=None) as bar:
+    with Progress(desc="embedding", unit="sentence", delay=2) as bar:
 
         def report(embedded: int, total: int) -> None:
-            bar.total = total
-            bar.update(embedded - bar.n)
+            bar.update(embedded - bar.done, total)
 
         return open_search(**options, report=report)
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch._dynamo.exc import TorchDynamoException
 from torch.nn.parallel import DistributedDataParallel
-from tqdm import tqdm
 
 from ease.device import gpus_of
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT, RETENTION
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
+from ease.io.progress import Progress as ProgressBar
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, average, cpu_group, process_count, process_rank
 from ease.training.accelerator import PROCESS_TIMEOUT
@@ -81,7 +81,7 @@ class Progress:
         self._complete_window: _Window | None = None
         self._window_seconds = self.seconds = 0.0
         self._since = self._shown = time.perf_counter()
-        self._bar: tqdm[Any] | None = None
+        self._bar: ProgressBar | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
         """Start the clock and the bar after a step; keep the lines of the metrics' file up to a checkpoint's."""
@@ -97,10 +97,8 @@ class Progress:
             # Steps after the checkpoint are trained, and reported, again.
             lines = [line for line in read_metrics(self._file) if line["step"] <= step]
         write_text_atomically(self._file, "".join(json.dumps(line) + "\n" for line in lines))
-        if sys.stderr.isatty():
-            self._bar = tqdm(
-                total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
-            )
+        self._bar = ProgressBar(total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2)
+        self._bar.open()
         self._since = self._shown = time.perf_counter()
 
     def close(self) -> None:
@@ -117,7 +115,7 @@ class Progress:
         now = time.perf_counter()
         if self._bar is not None:
             self._bar.update()
-        elif not process_rank() and now - self._shown >= SECONDS_BETWEEN_LINES:
+        if not process_rank() and not sys.stderr.isatty() and now - self._shown >= SECONDS_BETWEEN_LINES:
             loss = float(self._sums[TOTAL]) / self._steps_in_window
             logger.info("%s: step %d of %d, loss %.4f", self._name, step, self._steps, loss)
             self._shown = now
@@ -155,7 +153,7 @@ class Progress:
                 "`learning_rate`, or raise the method's temperature."
             )
         if self._bar is not None:
-            self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
+            self._bar.show({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"})
         self.publish(window.step, {**means, **window.values, "pairs_per_second": rate})
         if window.copied is None:  # on a CPU, reporting pauses training, so its time is not counted
             self.resume()

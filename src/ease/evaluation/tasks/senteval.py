@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
-from tqdm.auto import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import (
@@ -28,6 +27,7 @@ from ease.evaluation.items import Items, mean_items
 from ease.evaluation.scores import DEVELOPMENT_METRIC, Score
 from ease.evaluation.tasks.base import Texts
 from ease.evaluation.tasks.set_files import Labelled, SetFiles, TableOptions, TableTask, collect_labelled, read_fields
+from ease.io.progress import Progress
 from ease.io.text_tables import read_lines
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
@@ -147,7 +147,7 @@ def _test(
     weights = np.zeros(count)
     accuracies = []
     development = []
-    for training, test, rows in tqdm(parts, desc="Folds", delay=2, leave=False, disable=None):
+    for training, test, rows in Progress(parts, desc="Folds", unit="fold", delay=2):
         require_known_classes(training.labels, test.labels, "the rows to test on")
         choosing = data.get("dev", training)
         if choosing is training and len(next(iter(grid.values()))) > 1:

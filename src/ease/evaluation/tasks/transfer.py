@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
-from tqdm.auto import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import LabelledEmbeddings, require_known_classes, train_classifier
@@ -31,6 +30,7 @@ from ease.evaluation.items import mean_items
 from ease.evaluation.scores import DEVELOPMENT_METRIC, Score
 from ease.evaluation.tasks.base import Seeds, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
+from ease.io.progress import Progress
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import finite_rows
 
@@ -128,7 +128,7 @@ class Transfer(TableTask):
         fixed = options.model_dump(include={"epochs", "weight_decay", "clip_norm", "evaluation_steps"})
         grid = list(product(options.batch_sizes, options.learning_rates))
         candidates = []
-        for size, rate in tqdm(grid, desc="Classifiers", delay=2, leave=False, disable=None):
+        for size, rate in Progress(grid, desc="Classifiers", unit="classifier", delay=2):
             classifiers = [
                 train_classifier(training_rows, development, seed, size, rate, **fixed) for seed in options.seeds
             ]

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 import pyarrow as pa
 import xxhash
-from tqdm import tqdm
 from zlib_ng import zlib_ng
 
 from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
+from ease.io.progress import Progress
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 Compression = Literal["plain", "zst", "gz", "bz2", "xz"]
@@ -306,13 +306,11 @@ class LineChunks:
         blocks: list[bytes] = []
         size = 0
         total = None
-        disable: bool | None = True
         if self._progress:
             total = stream.path.stat().st_size
-            disable = None  # shows the bar on a terminal only
-        with tqdm(total=total, unit="B", unit_scale=True, desc=self._progress, disable=disable) as bar:
+        with Progress(total=total, unit="B", unit_scale=True, desc=self._progress or "", leave=True) as bar:
             for _, block in stream:
-                bar.update(stream.position - bar.n)
+                bar.update(stream.position - bar.done)
                 if not self.head.strip():
                     self.head = block[:_HEAD_BYTES]
                     self._check_opening()

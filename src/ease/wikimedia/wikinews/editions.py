@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from jinja2 import StrictUndefined, Template
 from numpy.typing import NDArray
 from pydantic import Field
-from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.files import read_data_file
+from ease.io.progress import Progress
 from ease.io.text_tables import read_parallel_lines
 from ease.lazy import pc, pd
 from ease.wikimedia.dumps.parts import Counts, IngestOptions
@@ -359,7 +359,7 @@ def clean_released(folder: Path, options: NewsOptions, target: Path, languages: 
         )
     counts: dict[str, Counts] = {}
     with atomic_folder(target) as scratch:
-        for language in tqdm(available, desc="cleaning MewsC-16", unit="language", disable=None):
+        for language in Progress(available, desc="cleaning MewsC-16", unit="language", leave=True):
             table = _read_released(folder, language)
             report = finish_language(scratch, language, table, options, _RELEASED)
             removed = ", ".join(f"{number} {reason}" for reason, number in report["removed"].items() if number)
