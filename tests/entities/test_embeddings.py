@@ -14,7 +14,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 from safetensors.numpy import save_file
 
-from ease.entities.embeddings import align_embeddings, draw_like, name_entities
+from ease.entities.embeddings import EmbeddingOptions, align_embeddings, draw_like, embed_entities, name_entities
 from ease.errors import EaseError
 from tests.wikimedia.made_dumps import PACK
 
@@ -61,6 +61,21 @@ def test_rows_without_a_vector_are_random_on_the_same_scale(tmp_path: Path) -> N
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(tables[0][::2], tables[2][::2])
     assert np.isclose(tables[0][1::2], tables[2][1::2]).mean() < 0.01
+
+
+def test_uniform_rows_have_the_bound_of_the_authors_code(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("ENTITY/0 " + " ".join(["3"] * 50))
+    names = make_names([str(row) for row in range(2000)])
+    options = EmbeddingOptions(source="file", file=tmp_path / "v.txt", random_vectors="uniform", seed=1)
+    mixed, count = embed_entities(names, 2000, 50, [], options, tmp_path)
+    assert (mixed[0].tolist(), count, mixed.dtype) == ([3.0] * 50, 1, np.float32)
+    options = EmbeddingOptions(source="random", random_vectors="uniform", seed=1)
+    random_table, _ = embed_entities(names, 2000, 50, [], options, tmp_path)
+    np.testing.assert_array_equal(mixed[1:], random_table[1:])
+    save_file({"embeddings": mixed}, tmp_path / "table.safetensors")
+    ablated = draw_like(tmp_path / "table.safetensors", seed=2, random_vectors="uniform")
+    for rows in (mixed[1:], ablated):
+        assert np.histogram(rows, 4, (-0.05, 0.05))[0] == pytest.approx([rows.size / 4] * 4, rel=0.03)
 
 
 def test_an_own_title_has_precedence_over_a_redirect(tmp_path: Path) -> None:

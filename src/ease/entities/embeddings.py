@@ -27,6 +27,12 @@ logger = logging.getLogger(__name__)
 _PREFIX = b"ENTITY/"
 _PICKLE_START = b"\x80"
 
+Distribution = Literal["normal", "uniform"]
+"""Of random vectors"""
+
+UNIFORM_BOUND = 0.05
+"""Largest number of a uniform vector, as in the code of EASE's authors (`main.py`)"""
+
 
 def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, bytes, int]]:
     """Yield (title with spaces, numbers as text, line number) for each entity of a text file; words are skipped.
@@ -84,6 +90,11 @@ class EmbeddingOptions(StrictModel):
     )
     file: Path | None = Field(
         None, description="for `source: file`: a .txt, .txt.bz2 or .txt.gz of the encoder's dimension"
+    )
+    random_vectors: Distribution = Field(
+        "normal",
+        description="numbers of entities without a vector; normal: with the standard deviation of the other entities' "
+        "numbers; uniform: from -0.05 to 0.05, as in the code of EASE's authors",
     )
     seed: int = Field(0, ge=0, description="seed of the random vectors")
     wikipedia2vec: Wikipedia2VecOptions = Field(default_factory=Wikipedia2VecOptions, description="for `source: train`")
@@ -149,27 +160,31 @@ def embed_entities(
         EaseError: If there is no dump to train on, or the file cannot be used.
     """
     if options.source == "random":
-        table = _draw_rows(total, dimension, options.seed)
-        # Rows of about length 1.
-        table *= np.float32(dimension**-0.5)
+        table = _draw_rows(total, dimension, options.seed, options.random_vectors)
+        if options.random_vectors == "normal":
+            # Rows of about length 1.
+            table *= np.float32(dimension**-0.5)
         return table, 0
     if options.file is not None:
-        return align_embeddings(names, total, options.file, dimension, options.seed)
+        return align_embeddings(names, total, options.file, dimension, options.seed, options.random_vectors)
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wikipedia2vec.", dir=work) as folder:
         vectors = Path(folder) / "vectors.txt"
         train_wikipedia2vec(dumps, language, dimension, options.wikipedia2vec, vectors)
-        return align_embeddings(names, total, vectors, dimension, options.seed)
+        return align_embeddings(names, total, vectors, dimension, options.seed, options.random_vectors)
 
 
-def align_embeddings(names: pa.Table, total: int, vectors: Path, dimension: int, seed: int) -> tuple[np.ndarray, int]:
+def align_embeddings(
+    names: pa.Table, total: int, vectors: Path, dimension: int, seed: int, random_vectors: Distribution = "normal"
+) -> tuple[np.ndarray, int]:
     """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
-    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random vector
-    with the standard deviation of the copied vectors. Arguments, results and errors are those of `embed_entities`.
+    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random
+    vector; a normal one has the standard deviation of the copied vectors. Arguments, results and errors are those of
+    `embed_entities`.
     """
     find = _title_finder(names)
-    table = _draw_rows(total, dimension, seed)
+    table = _draw_rows(total, dimension, seed, random_vectors)
     rank = np.zeros(total, dtype=np.int8)  # 0: random, 1: by a redirect, 2: by the title
     for title, text, line in iterate_entity_vectors(vectors, dimension):
         row, direct = find(title)
@@ -186,11 +201,12 @@ def align_embeddings(names: pa.Table, total: int, vectors: Path, dimension: int,
         table[row] = numbers
         rank[row] = 1 + direct
     has_vector = rank > 0
-    std = dimension**-0.5
-    if has_vector.any():
-        std = _std(table, has_vector)
-    # In place: the table may have millions of rows.
-    np.multiply(table, np.float32(std), out=table, where=~has_vector[:, None])
+    if random_vectors == "normal":
+        std = dimension**-0.5
+        if has_vector.any():
+            std = _std(table, has_vector)
+        # In place: the table may have millions of rows.
+        np.multiply(table, np.float32(std), out=table, where=~has_vector[:, None])
     count = int(has_vector.sum())
     logger.info("%d of %d entities have a vector (%.1f %%)", count, total, 100 * count / max(total, 1))
     if not count:
@@ -223,18 +239,28 @@ def _title_hash(title: str) -> int:
     return int.from_bytes(digest, "big")
 
 
-def draw_like(table: Path, seed: int) -> np.ndarray:
-    """Return random embeddings with the shape and standard deviation of those in a safetensors file (EASE, Table 7)."""
+def draw_like(table: Path, seed: int, random_vectors: Distribution = "normal") -> np.ndarray:
+    """Return random embeddings with the shape of those in a safetensors file (EASE, Table 7).
+
+    Normal embeddings have the standard deviation of the file's, too.
+    """
     embeddings = load_file(table)["embeddings"]
     rows, dimension = embeddings.shape
-    numbers = _draw_rows(rows, dimension, seed)
-    numbers *= np.float32(_std(embeddings, np.ones(len(embeddings), dtype=bool)))
+    numbers = _draw_rows(rows, dimension, seed, random_vectors)
+    if random_vectors == "normal":
+        numbers *= np.float32(_std(embeddings, np.ones(len(embeddings), dtype=bool)))
     return numbers
 
 
-def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:
-    """Return standard normal numbers, float32, shape (total, dimension)."""
-    return np.random.default_rng(seed).standard_normal((total, dimension), dtype=np.float32)
+def _draw_rows(total: int, dimension: int, seed: int, random_vectors: Distribution) -> np.ndarray:
+    """Return standard normal numbers, or uniform ones up to `UNIFORM_BOUND`, float32, shape (total, dimension)."""
+    generator = np.random.default_rng(seed)
+    if random_vectors == "normal":
+        return generator.standard_normal((total, dimension), dtype=np.float32)
+    rows = generator.random((total, dimension), dtype=np.float32)
+    rows -= np.float32(0.5)
+    rows *= np.float32(2 * UNIFORM_BOUND)
+    return rows
 
 
 def _std(table: np.ndarray, rows: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.options import RANDOM, EncodingOptions
-from ease.entities.embeddings import draw_like
+from ease.entities.embeddings import Distribution, draw_like
 from ease.entities.hashing import draw
 from ease.entities.pairs import permute_entities
 from ease.evaluation.scores import Score
@@ -249,16 +249,19 @@ def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, i
     if variant.rows is not None:
         pairs = draw_pairs_per_language(pairs, variant.rows, data_seed)
     table = inputs.data.entity_embeddings
-    if variant.entity_table == "random" and table is not None:
-        table = _random_table(table, recipe.training.seed, inputs.folder)
+    if variant.entity_table != "given" and table is not None:
+        distribution: Distribution = "uniform"
+        if variant.entity_table == "random":
+            distribution = "normal"
+        table = _random_table(table, recipe.training.seed, distribution, inputs.folder)
     return data._replace(rows=pairs, entity_embeddings=table)
 
 
-def _random_table(table: Path, seed: int, folder: Path) -> Path:
-    """Write random entity embeddings with the shape and deviation of a table's; return the file."""
-    file = folder / f"random seed={seed}.safetensors"
+def _random_table(table: Path, seed: int, distribution: Distribution, folder: Path) -> Path:
+    """Write random entity embeddings with the shape of a table's; return the file."""
+    file = folder / f"{distribution} seed={seed}.safetensors"
     with report_write_errors(file):
-        save_file({"embeddings": draw_like(table, seed)}, file)
+        save_file({"embeddings": draw_like(table, seed, distribution)}, file)
     return file
 
 

@@ -42,7 +42,11 @@ class Variant(_Changes):
     setting: Overlay = Field(
         {}, description="changed fields of the sweep's setting; `languages` are those of the pairs to train on"
     )
-    entity_table: Literal["given", "random"] = Field("given", description="initial entity embeddings")
+    entity_table: Literal["given", "random", "uniform"] = Field(
+        "given",
+        description="initial entity embeddings; random: normal, with the deviation of the given ones; uniform: from "
+        "-0.05 to 0.05",
+    )
     permute_entities: bool = Field(False, description="give each language its own permutation of the entities")
 
     @property
@@ -57,8 +61,8 @@ class Variant(_Changes):
         words = [f"{name}={value}" for name, value in changes.items() if value is not None]
         if self.permute_entities:
             words.append("permuted")
-        if self.entity_table == "random":
-            words.append("random table")
+        if self.entity_table != "given":
+            words.append(f"{self.entity_table} table")
         return " ".join([self.method, *words, *split_words(languages)])
 
     @property
