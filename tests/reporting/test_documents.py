@@ -123,8 +123,17 @@ def test_parameters_that_differ_are_named_for_each_setting() -> None:
         assert "`latest` is 2027, not scored" in text
     scores = pd.DataFrame([("sts17", "en-en", "spearman", 1.0)], columns=["task", "subset", "metric", "ease"])
     figures = {"Curves": plot_roc_curves(pd.DataFrame())}
-    page = html.document_fromstring(render_comparison(scores, figures, "s", table))
+    page = html.document_fromstring(render_comparison(scores, figures, "s", table, made.models))
     assert "options.temperature" in page.text_content()
+    assert "Versions of the encoders" in page.text_content()
+
+
+def test_the_training_run_of_each_model_is_named() -> None:
+    trained = {"parameters": {"steps": 400}, "seconds": 1234.5, "run_id": "a1b2"}
+    made = build_report(published(), options(), own([*sts17(**trained), *sts17(method="simcse", model="1")]))
+    facts = made.models.set_index("Model")[["Steps", "Seconds", "MLflow run"]].T.to_dict("list")
+    assert facts == {"EASE, multilingual": ["400", "1,234", "a1b2"], "SimCSE, multilingual": ["", "", ""]}
+    assert "a1b2" in render_markdown(made)
 
 
 def test_names_are_escaped() -> None:

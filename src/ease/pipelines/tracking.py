@@ -357,7 +357,7 @@ def withhold(encoder: Path) -> None:
 
 
 def origin_of(encoder: Path) -> dict[str, Any]:
-    """Return `base`, `pooling`, `seed`, `dimensions` and `parameters` of an encoder, as far as they are known."""
+    """Return what is known of an encoder's training run and start: the keys of `write_origin`."""
     origin = read_json(encoder / RUN_FILE) or {}
-    names = ("base", "pooling", "seed", "dimensions", "parameters")
+    names = ("run_id", "base", "pooling", "seed", "dimensions", "seconds", "parameters")
     return {name: origin[name] for name in names if name in origin}

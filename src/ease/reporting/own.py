@@ -25,14 +25,15 @@ ENCODING = "revision used_pooling normalized embedding_dimension precision max_l
 
 _MODEL = ["setting", "method", "base", "pooling", "model", "sweep"]
 _SCORE = "seed task subset metric value deviation low high main task_type note data code items".split()
-SCORE_COLUMNS = (*_MODEL, *_SCORE, *ENCODING, "parameters")
+SCORE_COLUMNS = (*_MODEL, *_SCORE, *ENCODING, "parameters", "seconds", "run_id")
 """Columns of rows of scores; a missing column is unknown.
 
 `base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep
 that trained it, `deviation` the standard deviation over the task's repetitions, `low` and `high` the limits of the 95%
 interval over the test items, `main` whether the metric is the task's main one, `task_type` MTEB's type of the task,
 `data` the digest of the task's files, `items` the file of the items in the folder of the cache. The columns
-`ENCODING` say how the encoder embedded the texts, `parameters` has the training run's parameters by dotted names.
+`ENCODING` say how the encoder embedded the texts, `parameters` has the training run's parameters by dotted names,
+`seconds` is the time of its steps, `run_id` its run in MLflow.
 """
 
 
@@ -243,6 +244,23 @@ def _seed_text(seed: float) -> str:
     if pd.isna(seed):
         return ""
     return str(int(seed))
+
+
+def training_facts(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
+    """Return steps, seconds and MLflow run of an encoder's training; empty texts where they are not recorded.
+
+    `rows`: Rows of scores of the encoder; the last one that has a value counts.
+    """
+    # In a table, a value that is not recorded is NaN, which differs from itself.
+    recorded = {name: value for row in rows for name, value in row.items() if value is not None and value == value}
+    parameters = recorded.get("parameters")
+    steps: object = ""
+    if isinstance(parameters, Mapping):
+        steps = parameters.get("steps", "")
+    seconds = recorded.get("seconds", "")
+    if isinstance(seconds, float | int):
+        seconds = f"{seconds:,.0f}"
+    return {"Steps": str(steps), "Seconds": str(seconds), "MLflow run": str(recorded.get("run_id", ""))}
 
 
 def differing_parameters(models: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from ease.methods import UNTRAINED
 from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import NOT_RECORDED, OwnModel, ScoreCell, differing_parameters, encoding_text
+from ease.reporting.own import NOT_RECORDED, OwnModel, ScoreCell, differing_parameters, encoding_text, training_facts
 from ease.reporting.plots import method_label, picture_svg, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE_HEIGHT
 from ease.reporting.published import PublishedPapers, ScoreKey
@@ -193,6 +193,7 @@ def model_versions(models: Sequence[OwnModel], latest: Mapping[tuple[str, str], 
             "Pooling": model.pooling or "the model's own",
             "Encoded with": encoding_text(rows) or NOT_RECORDED,
             "Seeds": ", ".join(seed or NOT_RECORDED for seed in model.seeds) or "none",
+            **training_facts(rows.to_dict("records")),
             "Code": code or NOT_RECORDED,
             "Scores": len(rows),
         }
@@ -293,7 +294,11 @@ def render_html(report: ScoreReport, *, interactive: bool = True) -> str:
 
 
 def render_comparison(
-    table: pd.DataFrame, figures: Mapping[str, go.Figure], origin: str, differences: pd.DataFrame | None = None
+    table: pd.DataFrame,
+    figures: Mapping[str, go.Figure],
+    origin: str,
+    differences: pd.DataFrame | None = None,
+    models: pd.DataFrame | None = None,
 ) -> str:
     """Return the page with a table of scores (see `score_table`) and figures, of which the first is beside the table.
 
@@ -302,6 +307,7 @@ def render_comparison(
         figures: Figures by their headings.
         origin: What the methods have in common, as a part of the first sentence.
         differences: Training parameters in which the methods differ (see `differing_parameters`).
+        models: Version and training of each method's encoder.
     """
     groups = {
         names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]
@@ -324,6 +330,7 @@ def render_comparison(
         metrics={name: REPORT_TEXTS["metrics"].get(name) for _, name in groups},
         origin=origin,
         differences=pd.DataFrame() if differences is None else differences,
+        models=pd.DataFrame() if models is None else models,
         today=datetime.now(UTC).date(),
         figures=dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True)),
     )

@@ -22,7 +22,7 @@ from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import OwnModel, differing_parameters, gather_models
+from ease.reporting.own import OwnModel, differing_parameters, gather_models, training_facts
 from ease.reporting.plots import method_label, plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.published import PublishedPapers
 from ease.reporting.report import (
@@ -80,12 +80,23 @@ def _differences(scores: Mapping[str, Rows]) -> DataFrame:
     return differing_parameters(parameters)
 
 
+def _models(scores: Mapping[str, Rows]) -> DataFrame:
+    """Return the version of each method's encoder with its training run."""
+    rows = [
+        {"Method": method_label(method), "Version": scores[method][-1]["model"], **training_facts(scores[method])}
+        for method in in_order(scores)
+        if scores[method]
+    ]
+    return pd.DataFrame(rows)
+
+
 def write_comparison(
     comparison: Table, bars: Figure, curves: Figure, work: str, setting: Setting, **scores: Rows
 ) -> Path:
     """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
 
-    The page has the training parameters in which the methods differ. Without scores, there is no page.
+    The page has the encoders' versions and training runs, and the parameters in which these differ. Without scores,
+    there is no page.
     """
     if not bars.data:
         # Nothing is saved for an empty path.
@@ -99,7 +110,8 @@ def write_comparison(
     count = len(setting.languages)
     description = f"the setting “{setting.name}” ({count} language{'s' * (count > 1)}, start: {start})"
     page = scratch_for_run(work, "comparison") / "comparison.html"
-    write_text_atomically(page, render_comparison(comparison.to_pandas(), figures, description, _differences(scores)))
+    html = render_comparison(comparison.to_pandas(), figures, description, _differences(scores), _models(scores))
+    write_text_atomically(page, html)
     return page
 
 
