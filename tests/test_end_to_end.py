@@ -123,6 +123,7 @@ def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model
     run = runs[f"multilingual.{method}"]
     parameters = run.data.params
     assert run.data.tags["mlflow.parentRunId"] == runs["train_multilingual"].info.run_id
+    assert run.info.run_id in project.latest("08_reporting/multilingual/comparison.html").read_text(encoding="utf-8")
     assert parameters["method"] == method
     assert parameters["setting.languages"] == "['en', 'ja', 'ar', 'de']"
     assert parameters["code"].startswith("0.")
