@@ -221,6 +221,23 @@ def test_templates_are_known_by_their_items(tmp_path: Path) -> None:
     assert sentences_of(dumps, ItemFiles((), [sitelinks]), tmp_path / "parts") == [("大阪は町奈良堺。", 0)]
 
 
+def test_a_template_is_known_by_the_number_of_its_item(tmp_path: Path) -> None:
+    """The run has no other wiki, whose names would say what the item is."""
+    pages = [
+        make_page(1, "東京", "東京は{{新印|x}}町{{別印|x}}です。"),
+        make_template(2, "新印", "{{#invoke:M|main}}"),
+        make_template(3, "別印", "{{#invoke:M|main}}"),
+    ]
+    path = tmp_path / "jawiki-20240101-pages-articles.xml"
+    path.write_text(make_export(pages, "ja"), "utf-8")
+    page_items = tmp_path / "items.parquet"
+    columns = {"language": ["ja", "ja"], "page_id": [2, 3], "qid": [5312535, 99]}
+    pq.write_table(pa.table(columns, schema=PAGE_ITEMS), page_items)
+    assert sentences_of([DumpFile(path, "ja", "20240101")], ItemFiles([page_items]), tmp_path / "parts") == [
+        ("東京は町です。", 1)
+    ]
+
+
 def test_a_wikidata_dump_extends_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def item(number: int, **titles: str) -> str:
         sitelinks = {site: {"site": site, "title": title} for site, title in titles.items()}
@@ -241,6 +258,8 @@ def test_a_wikidata_dump_extends_the_table(tmp_path: Path, capsys: pytest.Captur
     assert "mankas" not in str(table)
     shipped = read_data_file("ease.wikimedia.wikitext", "template_items.yml")
     assert all(set(names) <= set(table[key][wiki]) for key, wikis in shipped.items() for wiki, names in wikis.items())
+    template_items.main(["--numbers", str(dump)])
+    assert yaml.safe_load(capsys.readouterr().out) == {"hidden": [3, 5312535], "quantity": [1]}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,18 @@
-"""Extend the shipped table of templates by the sitelinks of a Wikidata JSON dump.
+"""Extend the shipped tables of templates by the sitelinks of a Wikidata JSON dump.
 
     python -m ease.wikimedia.template_items latest-all.json.bz2 > src/ease/wikimedia/wikitext/template_items.yml
+    python -m ease.wikimedia.template_items --numbers latest-all.json.bz2
 
 An item with a listed template of one wiki, or the same template of English Wikipedia, gives the names of this template
-in all other wikis. The output has the names that the shipped table has, and the new ones.
+in all other wikis. With `--numbers`, it gives the item's number, by which a run with the page_props of a single wiki
+knows the template: `template_numbers.yml`. The output has what the shipped table has, and what is new.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,7 @@ from ease.io.files import read_data_file
 from ease.wikimedia.dumps.streams import LineChunks
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
 from ease.wikimedia.template_pages import specification_of_item, title_of
-from ease.wikimedia.wikitext.templates import HIDDEN
+from ease.wikimedia.wikitext.templates import HIDDEN, listed_numbers
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 _CHUNK_BYTES = 1 << 20
@@ -41,16 +45,8 @@ def extend_table(path: Path) -> _Table:
         specification: {wiki: list(map(str, names)) for wiki, names in wikis.items()}
         for specification, wikis in shipped.items()
     }
-    sites = {language: SiteInfo(language) for language in WIKIPEDIA_LANGUAGES}
-    databases = {Language(language).database + "wiki": language for language in sites}
-    for sitelinks in _sitelinks(path):
-        members = [
-            (language, title)
-            for site, language in databases.items()
-            if (title := title_of(_title(sitelinks.get(site)), sites[language]))
-        ]
-        specification = specification_of_item(members)
-        if specification is None or specification == HIDDEN:
+    for _, members, specification in _known_items(path):
+        if specification == HIDDEN:
             continue
         for language, title in members:
             names = table.setdefault(specification, {}).setdefault(language, [])
@@ -59,8 +55,40 @@ def extend_table(path: Path) -> _Table:
     return table
 
 
-def _sitelinks(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the sitelinks of the items that may have a template."""
+def extend_numbers(path: Path) -> dict[str, list[int]]:
+    """Return the shipped numbers of items with those that a Wikidata JSON dump adds, by specification.
+
+    Raises:
+        EaseError: The file is missing or broken.
+    """
+    table: dict[str, list[int]] = defaultdict(list)
+    for number, specification in listed_numbers().items():
+        table[specification].append(number)
+    for number, _, specification in _known_items(path):
+        if number not in table[specification]:
+            table[specification].append(number)
+    return {specification: sorted(numbers) for specification, numbers in table.items()}
+
+
+def _known_items(path: Path) -> Iterator[tuple[int, list[tuple[str, str]], str]]:
+    """Yield number, templates (language and title) and specification of each item whose template is listed."""
+    sites = {language: SiteInfo(language) for language in WIKIPEDIA_LANGUAGES}
+    databases = {Language(language).database + "wiki": language for language in sites}
+    for entity in _entities(path):
+        sitelinks = entity["sitelinks"]
+        members = [
+            (language, title)
+            for site, language in databases.items()
+            if (title := title_of(_title(sitelinks.get(site)), sites[language]))
+        ]
+        specification = specification_of_item(members)
+        number = str(entity.get("id", "")).removeprefix("Q")
+        if specification is not None and number.isdecimal():
+            yield int(number), members, specification
+
+
+def _entities(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the items with sitelinks that may have a template."""
     chunks = LineChunks(path, _CHUNK_BYTES)
     for _, chunk in chunks:
         yield from _parse(chunk)
@@ -77,7 +105,7 @@ def _parse(chunk: bytes) -> Iterator[Mapping[str, Any]]:
         except orjson.JSONDecodeError:
             continue
         if isinstance(entity, dict) and isinstance(entity.get("sitelinks"), dict):
-            yield entity["sitelinks"]
+            yield entity
 
 
 def _title(sitelink: Any) -> str:
@@ -87,10 +115,13 @@ def _title(sitelink: Any) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the extended table as YAML."""
-    (source,) = sys.argv[1:] if arguments is None else arguments
-    table = extend_table(Path(located(source)))
-    yaml.safe_dump(table, sys.stdout, allow_unicode=True, sort_keys=False, width=120)
+    """Print an extended table as YAML."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dump", help="Wikidata JSON dump")
+    parser.add_argument("--numbers", action="store_true", help="numbers of items instead of names")
+    options = parser.parse_args(arguments)
+    extend = extend_numbers if options.numbers else extend_table
+    yaml.safe_dump(extend(Path(located(options.dump))), sys.stdout, allow_unicode=True, sort_keys=False, width=120)
 
 
 if __name__ == "__main__":

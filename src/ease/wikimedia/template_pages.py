@@ -35,6 +35,7 @@ from ease.wikimedia.wikitext.templates import (
     TEMPLATE,
     LearntTemplates,
     TemplateTable,
+    listed_numbers,
     listed_specification,
     lists_digest,
 )
@@ -161,13 +162,13 @@ _Member = tuple[str, str]
 def _read_items(
     item_files: ItemFiles, parts: Mapping[str, Sequence[Path]], sites: Mapping[str, SiteInfo]
 ) -> dict[str, dict[str, str]]:
-    """Return the specifications of each language's templates whose item has a listed template in some wiki."""
+    """Return the specifications of each language's templates whose item has a listed template or number."""
     members_by_item: dict[int, set[_Member]] = defaultdict(set)
     for qid, member in chain(_members_by_title(item_files, sites), _members_by_number(item_files, parts)):
         members_by_item[qid].add(member)
     items: dict[str, dict[str, str]] = {language: {} for language in parts}
-    for members in members_by_item.values():
-        if specification := specification_of_item(members):
+    for qid, members in members_by_item.items():
+        if specification := specification_of_item(members) or listed_numbers().get(qid):
             for language, title in members:
                 items[language][title] = specification
     return items

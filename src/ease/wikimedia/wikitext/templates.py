@@ -86,7 +86,7 @@ _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
 @cache
 def lists_digest() -> str:
     """Return a hash of the shipped lists, on which what is learnt from a dump depends."""
-    names = ("templates.yml", "template_items.yml")
+    names = ("templates.yml", "template_items.yml", "template_numbers.yml")
     content = b"".join(files(__package__).joinpath(name).read_bytes() for name in names)
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
@@ -381,6 +381,13 @@ def listed_specification(name: str, language: str) -> str | None:
     if _hidden_pattern().fullmatch(lower):
         return HIDDEN
     return None
+
+
+@cache
+def listed_numbers() -> dict[int, str]:
+    """Return the specifications of templates by the number of their Wikidata item, as far as the numbers are known."""
+    table: dict[str, list[int]] = read_data_file(__package__, "template_numbers.yml")
+    return {number: specification for specification, numbers in table.items() for number in numbers}
 
 
 def _constant(output: str) -> Writer:
