@@ -19,7 +19,7 @@ from kedro.runner import SequentialRunner
 import ease
 from ease.encoders.encoding import encode_with
 from ease.evaluation.scoring import score_task
-from ease.hooks.progress import Progress
+from ease.hooks.progress import RunProgress
 from tests.encoders.tiny import tiny_encoder
 from tests.evaluation.made_tasks import make_task
 
@@ -52,7 +52,7 @@ def test_a_run_says_which_node_runs_and_what_it_has_done(sets: Path, caplog: pyt
         return len(score_task(slow_encode, make_task("tatoeba", sets)))
 
     hooks = _create_hook_manager()
-    hooks.register(Progress())
+    hooks.register(RunProgress())
     pipeline = Pipeline([node(prepare, None, "start", name="prepare"), node(score, "start", "scores", name="score")])
     catalog = DataCatalog({"start": MemoryDataset(), "scores": MemoryDataset()})
     hooks.hook.before_pipeline_run(run_params={}, pipeline=pipeline, catalog=catalog)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ease.io.progress import Progress, report_progress
+from ease.io.progress import ProgressBar, report_progress
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +19,9 @@ def short_silence(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixt
 
 def test_lines_say_what_nested_loops_have_done(caplog: pytest.LogCaptureFixture) -> None:
     with report_progress(lambda: "Node 1 of 2"):
-        for _ in Progress(range(3), desc="tasks", unit="task"):
-            with Progress(desc="read", unit="B") as read:
-                for _ in Progress(range(40), desc="tatoeba", unit="subset"):
+        for _ in ProgressBar(range(3), desc="tasks", unit="task"):
+            with ProgressBar(desc="read", unit="B") as read:
+                for _ in ProgressBar(range(40), desc="tatoeba", unit="subset"):
                     time.sleep(0.02)
                     read.update(1_000_000)
             break
@@ -46,7 +46,7 @@ def test_a_loop_that_takes_no_items_still_has_lines_and_a_failed_one_leaves_none
 ) -> None:
 
     def break_off() -> None:
-        for _ in Progress([1], desc="classifiers", unit="classifier"):
+        for _ in ProgressBar([1], desc="classifiers", unit="classifier"):
             time.sleep(0.35)
             raise ValueError("broken")
 

@@ -38,7 +38,7 @@ from ease.encoders.saved import note_user
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.similarity.encode import Role
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Encoding:
                 unwritten.clear()
 
         with (
-            Progress(total=len(missing), desc=self.name, unit="sentence", delay=2) as bar,
+            ProgressBar(total=len(missing), desc=self.name, unit="sentence", delay=2) as bar,
             closing(self._encode([sentences[row] for row in missing])) as encoded,
         ):
             for rows, vectors in encoded:

@@ -17,7 +17,7 @@ from sentence_transformers.sentence_transformer.modules.tokenizer import Whitesp
 from torch import nn
 
 from ease.errors import EaseError
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     skipped = 0
     count: int | None = None
     dimension = 0
-    for number, text in Progress(read_lines(path), desc=f"Read {path.name}", unit="word", leave=True):
+    for number, text in ProgressBar(read_lines(path), desc=f"Read {path.name}", unit="word", leave=True):
         fields = text.rstrip(" ").split(" ")  # some tools end lines with a space
         if number == 1:
             dimension = len(fields) - 1

@@ -15,7 +15,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, select_tasks
 from ease.evaluation.tasks import package_tasks
 from ease.evaluation.tasks.base import Task, missing_files
-from ease.io.progress import Progress, report_progress
+from ease.io.progress import ProgressBar, report_progress
 from ease.options import validate
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ def evaluate(
     prompts = {name: encode.for_task(name, task.task_type).describe_prompts() for name, task in selected.items()}
     logger.info("Prompts: %s", summarize_prompts(prompts))
     with report_progress(lambda: "Scoring"):
-        scores, _ = with_intervals(score_tasks(encode, Progress(selected.values(), desc="tasks", unit="task", delay=2)))
+        scores, _ = with_intervals(
+            score_tasks(encode, ProgressBar(selected.values(), desc="tasks", unit="task", delay=2))
+        )
     return pd.DataFrame([score.row() for score in scores]).drop(columns=["main", "task_type"], errors="ignore")
 
 

@@ -4,8 +4,8 @@
 from ease.hooks import process as process
 from ease.hooks.mlflow import Tracking
 from ease.hooks.names import Names
-from ease.hooks.progress import Progress
+from ease.hooks.progress import RunProgress
 from ease.hooks.runs import Guard, Provenance, Results
 
 # Kedro calls the last one first.
-HOOKS = (Results(), Names(), Provenance(), Tracking(), Guard(), Progress())
+HOOKS = (Results(), Names(), Provenance(), Tracking(), Guard(), RunProgress())

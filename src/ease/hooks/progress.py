@@ -15,7 +15,7 @@ from ease.io.progress import report_progress
 logger = logging.getLogger(__name__)
 
 
-class Progress:
+class RunProgress:
     """Logs what a run does after some seconds without any other line."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from ease.errors import EaseError
 from ease.io.atomic import flush_to_disk, write_text_atomically
 from ease.io.files import check_free_space, read_json, report_write_errors
 from ease.io.locks import try_lock
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
@@ -370,7 +370,7 @@ def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
         size_limit = expected_size
         if size_limit is None:
             size_limit = _MAX_UNANNOUNCED_BYTES
-        with Progress(
+        with ProgressBar(
             total=stated_size, initial=received, desc=file.path.name, unit="B", unit_scale=True, delay=2
         ) as bar:
             while received <= size_limit and (chunk := _read(response, _CHUNK_BYTES)):
@@ -449,7 +449,7 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
     with ThreadPoolExecutor(client.options.connections) as pool:
         futures = [pool.submit(download, file, client) for file in files]
         try:
-            for future in Progress(futures, desc=f"Fetching {purpose}", unit="file", leave=True):
+            for future in ProgressBar(futures, desc=f"Fetching {purpose}", unit="file", leave=True):
                 try:
                     fetched += future.result()
                 except EaseError as error:

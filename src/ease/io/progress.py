@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 SILENCE = 20.0
 """Seconds without a line in the log after which `report_progress` writes one"""
 
-_loops: list[Progress] = []
+_loops: list[ProgressBar] = []
 """Loops in progress in this process, the outermost first"""
 
 
-class Progress:
+class ProgressBar:
     """Counts what a loop has done, with tqdm's bar in a terminal.
 
     Iterate over it, or call `update` within a `with` block. Without a title `desc`, nothing is shown. `options` are
@@ -63,7 +63,7 @@ class Progress:
             _loops.remove(self)
         self._bar.close()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         """Begin the loop."""
         self.open()
         return self

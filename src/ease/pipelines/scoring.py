@@ -21,7 +21,7 @@ from ease.evaluation.sets import LocatedSet, LocatedSets, located_parameters, sc
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import Task
 from ease.io.locks import temporary_folder
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.lazy import Table
 from ease.options import Rows, dotted
 from ease.pipelines.options import Baseline
@@ -154,7 +154,7 @@ def score_each(
             cache = stack.enter_context(temporary_folder())
         encode = encode_with(model, encoding.model_copy(update={"cache": cache}), source=encoder)
         tasks = select_tasks(references, located_parameters(data.tasks, data.located))
-        for name, task in Progress(tasks.items(), desc="tasks", unit="task", delay=2):
+        for name, task in ProgressBar(tasks.items(), desc="tasks", unit="task", delay=2):
             prompts[name] = encode.for_task(name, task.task_type).describe_prompts()
             task_columns = {**columns, "prompt": prompts[name]}
             try:

@@ -107,10 +107,10 @@ def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port:
 def _open_with_progress(options: dict[str, Any]) -> Search:
     """Open the search, with a progress bar while an index is built."""
     # Inside the function: `--help` needs no torch.
-    from ease.io.progress import Progress
+    from ease.io.progress import ProgressBar
     from ease.search.engine import open_search
 
-    with Progress(desc="embedding", unit="sentence", delay=2) as bar:
+    with ProgressBar(desc="embedding", unit="sentence", delay=2) as bar:
 
         def report(embedded: int, total: int) -> None:
             bar.update(embedded - bar.done, total)

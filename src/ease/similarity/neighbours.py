@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ease.device import best_device
 from ease.errors import EaseError
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.lazy import torch
 from ease.similarity.vectors import DECIMALS, row_lengths
 
@@ -108,7 +108,7 @@ def similarity_blocks(
     keeps_targets = _fits_on_gpu(device, math.prod(shapes[1]))
     target_blocks: dict[int, Tensor] = {}
     starts = range(0, shapes[0][0], BLOCK_SHAPE[0])
-    for start in Progress(starts, desc=progress, unit="block", delay=5):
+    for start in ProgressBar(starts, desc=progress, unit="block", delay=5):
         query_rows = slice(start, start + BLOCK_SHAPE[0])
         left = units(0, query_rows)
         for first in range(0, shapes[1][0], BLOCK_SHAPE[1]):

@@ -26,7 +26,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT, RETENTION
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
-from ease.io.progress import Progress as ProgressBar
+from ease.io.progress import ProgressBar
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, average, cpu_group, process_count, process_rank
 from ease.training.accelerator import PROCESS_TIMEOUT

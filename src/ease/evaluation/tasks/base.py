@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field
 from ease.errors import EaseError
 from ease.evaluation.items import Items
 from ease.evaluation.scores import Score, averages
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
 
@@ -141,7 +141,7 @@ class Task(ABC):
     def score_subsets(self, encode: Encode) -> list[Score]:
         """Score an encoder on one subset after the other, so that the data of one are in memory."""
         scores: list[Score] = []
-        for subset, paths in Progress(self.available().items(), desc=self.name, unit="subset", delay=2):
+        for subset, paths in ProgressBar(self.available().items(), desc=self.name, unit="subset", delay=2):
             data = self.read(subset, paths)
             with error_prefix(f"{self.name} {subset}"):
                 measured = list(self.score(encode, subset, data))

@@ -27,7 +27,7 @@ from ease.evaluation.items import Items, mean_items
 from ease.evaluation.scores import DEVELOPMENT_METRIC, Score
 from ease.evaluation.tasks.base import Texts
 from ease.evaluation.tasks.set_files import Labelled, SetFiles, TableOptions, TableTask, collect_labelled, read_fields
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.io.text_tables import read_lines
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
@@ -147,7 +147,7 @@ def _test(
     weights = np.zeros(count)
     accuracies = []
     development = []
-    for training, test, rows in Progress(parts, desc="Folds", unit="fold", delay=2):
+    for training, test, rows in ProgressBar(parts, desc="Folds", unit="fold", delay=2):
         require_known_classes(training.labels, test.labels, "the rows to test on")
         choosing = data.get("dev", training)
         if choosing is training and len(next(iter(grid.values()))) > 1:

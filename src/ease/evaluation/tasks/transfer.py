@@ -30,7 +30,7 @@ from ease.evaluation.items import mean_items
 from ease.evaluation.scores import DEVELOPMENT_METRIC, Score
 from ease.evaluation.tasks.base import Seeds, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import finite_rows
 
@@ -128,7 +128,7 @@ class Transfer(TableTask):
         fixed = options.model_dump(include={"epochs", "weight_decay", "clip_norm", "evaluation_steps"})
         grid = list(product(options.batch_sizes, options.learning_rates))
         candidates = []
-        for size, rate in Progress(grid, desc="Classifiers", unit="classifier", delay=2):
+        for size, rate in ProgressBar(grid, desc="Classifiers", unit="classifier", delay=2):
             classifiers = [
                 train_classifier(training_rows, development, seed, size, rate, **fixed) for seed in options.seeds
             ]

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from babel.dates import format_date
 
 from ease.io.files import read_data_file
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.sample.dump_files import dump_name, revision_id, write_dump
 from ease.sample.options import SampleNewsOptions, generate_folder
 from ease.sample.pages import RIGHT_TO_LEFT_MARK, Marker, WikiPage, lower_first, redirect_text
@@ -401,7 +401,7 @@ def _write_files(folder: Path, languages: Sequence[str], options: SampleNewsOpti
     files.wikinews.mkdir()
     world = read_world(_TERRITORIES)
     truth: list[dict[str, Any]] = []
-    for language in Progress(languages, desc="sample Wikinews", unit="wiki", leave=True):
+    for language in ProgressBar(languages, desc="sample Wikinews", unit="wiki", leave=True):
         pages = write_news_pages(language, world, options)
         site = read_news_words(language).site
         path = files.wikinews / dump_name(language, site.project)

@@ -15,7 +15,7 @@ from pydantic import Field
 from ease.entities.hashing import take_first
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
@@ -55,7 +55,7 @@ def embed_rows(encode: Encode, table: ir.Table, rows: int, file: Path, progress:
     from ease.similarity.vectors import unit_rows
 
     matrix: NDArray[np.float32] | None = None
-    with Progress(desc=progress, unit="sentence", total=rows, delay=2) as bar:
+    with ProgressBar(desc=progress, unit="sentence", total=rows, delay=2) as bar:
         for batch in in_batches(table.select("row", "text"), SENTENCES_ENCODED):
             units = unit_rows(encode(batch["text"].to_pylist()))
             # The first batch tells the encoder's dimension.
@@ -142,7 +142,7 @@ def mine_language_pair(
 
 def _candidate_blocks(rows: ir.Table, total: int, title: str) -> Iterator[Candidates]:
     """Yield the rows of candidates (left, right) in blocks, and show the progress."""
-    with Progress(total=total, desc=title, unit="candidate", unit_scale=True, delay=2) as bar:
+    with ProgressBar(total=total, desc=title, unit="candidate", unit_scale=True, delay=2) as bar:
         for batch in in_batches(rows, BITEXT_ROWS):
             yield batch["left"].to_numpy(), batch["right"].to_numpy()
             bar.update(len(batch))

@@ -20,7 +20,7 @@ from ease.io.addresses import is_remote, kind_of, open_remote, report_store_erro
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch, temporary_folder
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.options import StrictModel
 from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, DEFAULT_MAX_PAGE_SECONDS
@@ -196,7 +196,9 @@ def make_parts(
     if missing:
         total = sum(map(size, sources.values()))
         complete_bytes = total - sum(size(sources[part]) for part, _ in missing)
-        with Progress(total=total, initial=complete_bytes, unit="B", unit_scale=True, desc=progress, leave=True) as bar:
+        with ProgressBar(
+            total=total, initial=complete_bytes, unit="B", unit_scale=True, desc=progress, leave=True
+        ) as bar:
             for part, error in map_shards(_attempt_part, missing):
                 if error:
                     raise EaseError(error)

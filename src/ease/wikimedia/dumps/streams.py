@@ -18,7 +18,7 @@ from zlib_ng import zlib_ng
 
 from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 Compression = Literal["plain", "zst", "gz", "bz2", "xz"]
@@ -308,7 +308,7 @@ class LineChunks:
         total = None
         if self._progress:
             total = stream.path.stat().st_size
-        with Progress(total=total, unit="B", unit_scale=True, desc=self._progress or "", leave=True) as bar:
+        with ProgressBar(total=total, unit="B", unit_scale=True, desc=self._progress or "", leave=True) as bar:
             for _, block in stream:
                 bar.update(stream.position - bar.done)
                 if not self.head.strip():

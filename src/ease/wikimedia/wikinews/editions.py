@@ -22,7 +22,7 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.files import read_data_file
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.io.text_tables import read_parallel_lines
 from ease.lazy import pc, pd
 from ease.wikimedia.dumps.parts import Counts, IngestOptions
@@ -359,7 +359,7 @@ def clean_released(folder: Path, options: NewsOptions, target: Path, languages: 
         )
     counts: dict[str, Counts] = {}
     with atomic_folder(target) as scratch:
-        for language in Progress(available, desc="cleaning MewsC-16", unit="language", leave=True):
+        for language in ProgressBar(available, desc="cleaning MewsC-16", unit="language", leave=True):
             table = _read_released(folder, language)
             report = finish_language(scratch, language, table, options, _RELEASED)
             removed = ", ".join(f"{number} {reason}" for reason, number in report["removed"].items() if number)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
-from ease.io.progress import Progress
+from ease.io.progress import ProgressBar
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.parts import Counts, TableWriter, choose_parts, joblib_map
@@ -72,7 +72,7 @@ def build_mewsc16(
                 tasks.append(_Task(shard, site, options, parts / f"{len(tasks):06d}.parquet", topics))
         # The dumps are read twice, since a category's redirect may follow the articles in the category.
         total = 2 * sum(task.shard.end - task.shard.start for task in tasks)
-        with Progress(total=total, unit="B", unit_scale=True, desc="reading Wikinews", leave=True) as bar:
+        with ProgressBar(total=total, unit="B", unit_scale=True, desc="reading Wikinews", leave=True) as bar:
             redirects_by_part = _run(_find_redirects, tasks, bar)
             # They fit into memory: a wiki has few category redirects.
             redirects: dict[str, dict[str, str]] = {}
@@ -112,7 +112,7 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
 
 
 def _run(
-    function: Callable[[_Task], tuple[Path, _TaskResult]], tasks: Sequence[_Task], bar: Progress
+    function: Callable[[_Task], tuple[Path, _TaskResult]], tasks: Sequence[_Task], bar: ProgressBar
 ) -> dict[Path, _TaskResult]:
     """Return a function's results by the tasks' parts, in the order in which the tasks finish."""
     results = {}
