@@ -115,7 +115,8 @@ def test_a_version_that_does_not_exist_is_named(project: Project) -> None:
     """Of a dataset that may be missing, too."""
     command = ("run", "--pipelines=report", "--load-versions=multilingual.ease.scores:2020")
     done = project.kedro(*command, check=False, start=False)
-    assert done.stderr.startswith("Error: `multilingual.ease.scores` has no version 2020: see ")
+    assert "\nError: `multilingual.ease.scores` has no version 2020: see " in done.stderr
+    assert len(done.stderr.splitlines()) == 2, "what is checked, and the error"
 
 
 def test_spark_without_java_is_refused(context: KedroContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
