@@ -13,7 +13,7 @@ COPY src src
 # Such as the address of PyTorch's CPU wheels; by default pip installs torch with CUDA.
 ARG PIP_EXTRA_INDEX_URL=""
 RUN python -m venv /opt/ease \
-    && /opt/ease/bin/pip install --no-cache-dir -c constraints.txt .
+    && /opt/ease/bin/pip install --no-cache-dir -c constraints.txt '.[project]'
 
 FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 

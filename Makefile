@@ -156,7 +156,7 @@ $(BIN)/python:
 $(RUN): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	@$(INSTALL) -e . | $(STEPS)
+	@$(INSTALL) -e '.[project]' | $(STEPS)
 	@touch $@
 	@$(COMPILE_AFTER_SETUP)
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import ease
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from tests.project import ROOT, Project
 
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DOCUMENT = (ROOT / "docs/library.md").read_text("utf-8")
 ANYWHERE, IN_A_PROJECT = (
     re.findall(r"```python\n(.*?)```", part, re.DOTALL) for part in DOCUMENT.split("## Trained encoders")
@@ -35,6 +41,47 @@ def test_the_documented_examples_run_in_a_clean_folder(
     assert "Berlin | It lies on the Spree. | ['Spree']" in printed, "the dump"
     assert names["embeddings"].shape == (2, 16), "of the entities"
     assert re.search(r"own_parallel_sentences\s+phrases\s+retrieval_accuracy", printed)
+
+
+def core_libraries(folder: Path) -> Path:
+    """Fill a folder with links to what pip installs for the package without extras."""
+    names = [Requirement(line) for line in DECLARED["project"]["dependencies"]]
+    seen: set[str] = set()
+    while names:
+        requirement = names.pop()
+        name = canonicalize_name(requirement.name)
+        extras = ["", *requirement.extras]
+        if name in seen or (requirement.marker and not any(requirement.marker.evaluate({"extra": e}) for e in extras)):
+            continue
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue  # what torch has for other devices
+        seen.add(name)
+        names += map(Requirement, distribution.requires or ())
+        for file in {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            link = folder / file
+            if not link.exists():
+                link.symlink_to(Path(str(distribution.locate_file(file))))
+    assert len(seen) < 60
+    return folder
+
+
+@pytest.mark.slow
+def test_the_documented_examples_need_no_extra(tmp_path: Path) -> None:
+    """Without PyICU, too, whose compilation needs a C++ compiler."""
+    libraries = core_libraries(tmp_path)
+    code = (
+        f"import sys\nnames = {{}}\nfor example in {ANYWHERE!r}:\n    exec(example, names)\n"
+        "assert not {'icu', 'kedro', 'mlflow', 'ibis'} & set(sys.modules)\n"
+        "names['ease'].train(names['pairs'], 'random:', method='dueam', batch_size=2, max_steps=1)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(libraries)])}
+    # -S: without the environment's own packages
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "Berlin | It lies on the Spree. | ['Spree']" in done.stdout, done.stderr
+    assert "ot is not installed: the extra `project` of ease-embeddings adds it" in done.stderr
 
 
 def test_the_documented_examples_run_with_a_trained_project(

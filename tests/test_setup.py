@@ -282,7 +282,7 @@ OWN_ADDRESS = re.compile(
         ("pip install ease-embeddings", True),
         ("%pip install -q 'ease-embeddings[demo]'", True),
         ("uv add ease_embeddings", True),
-        ("pip install -c constraints.txt dist/ease_embeddings-*.whl", False),
+        ('pip install -c constraints.txt "$(ls dist/ease_embeddings-*.whl)[project]"', False),
         ("git clone https://example.org/ease", True),
         ("pip install git+https://example.org/ease", True),
         ("The distribution is called `ease-embeddings`", False),

@@ -3,8 +3,9 @@
 The names below work without Kedro. Each is imported when it is first used, so that `import ease` stays fast.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from ease.lazy import import_or_advise
 
 __version__ = "0.1.0"
 
@@ -51,7 +52,7 @@ if not TYPE_CHECKING:
         """Import a public name when it is first used."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_MODULES[name]), name)
+        return getattr(import_or_advise(_MODULES[name]), name)
 
     def __dir__() -> list[str]:
         """Return the public names, which tab completion offers."""

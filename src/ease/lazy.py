@@ -6,7 +6,25 @@ Kedro imports the modules of all nodes at each command, most of which run none o
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+
+def import_or_advise(name: str) -> ModuleType:
+    """Import a module; where one of its libraries is missing, say what adds it.
+
+    Raises:
+        ModuleNotFoundError: If the library is not installed.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "ease":
+            raise
+        raise ModuleNotFoundError(
+            f"{error.name} is not installed: the extra `project` of ease-embeddings adds it (docs/install.md).",
+            name=error.name,
+        ) from error
 
 
 class LazyModule:
@@ -16,7 +34,7 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+        return getattr(import_or_advise(self._name), attribute)
 
     def __reduce__(self) -> tuple[type[LazyModule], tuple[str]]:
         """Pickle the name alone: Spark sends functions that use a lazy module to its workers."""
@@ -46,4 +64,17 @@ else:
     # classes would import these libraries even for a run that is refused.
     DataFrame = Figure = Table = Any
 
-__all__ = ["DataFrame", "Figure", "LazyModule", "Table", "go", "ibis", "ir", "pc", "pd", "subplots", "torch"]
+__all__ = [
+    "DataFrame",
+    "Figure",
+    "LazyModule",
+    "Table",
+    "go",
+    "ibis",
+    "import_or_advise",
+    "ir",
+    "pc",
+    "pd",
+    "subplots",
+    "torch",
+]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from ease.errors import EaseError
+from ease.lazy import import_or_advise
 from ease.methods.records import MethodRecord, method_names, method_record, register
 from ease.options import validate, without_nulls
 
@@ -51,6 +52,7 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
     # Imported here, since the base class imports torch.
     base = import_module("ease.methods.base").TrainingMethod
     try:
+        import_or_advise(implementation.partition(":")[0])
         method: type[TrainingMethod[Any]] = pkgutil.resolve_name(implementation)
     except (ModuleNotFoundError, AttributeError) as error:
         raise EaseError(f"Training method {name!r}: {implementation} cannot be imported ({error}).") from error

@@ -20,6 +20,7 @@ from ease.encoders.onednn import use_onednn
 from ease.encoders.poolings import PoolingName
 from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
+from ease.lazy import import_or_advise
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, local_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.drophead import set_dropout
@@ -231,8 +232,7 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
     Layers behind the transformer, such as a Dense layer, are trained as without LoRA. The adapters are drawn from
     torch's random state and do not change the embeddings before the first step.
     """
-    from peft import LoraConfig, inject_adapter_in_model
-
+    peft = import_or_advise("peft")
     model = getattr(encoder[0], "model", nn.Identity())
     paths: dict[str, list[str]] = {}
     for path, layer in model.named_modules():
@@ -249,13 +249,13 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
             f"`lora.targets`: the encoder has no linear layers named {', '.join(missing)}; it has "
             f"{', '.join(sorted(paths))}. Choose among them, or omit `targets` for all."
         )
-    config = LoraConfig(
+    config = peft.LoraConfig(
         r=options.rank,
         lora_alpha=options.alpha,
         lora_dropout=options.dropout,
         target_modules=[path for name in targets for path in paths[name]],
     )
-    inject_adapter_in_model(config, model, ADAPTER)
+    peft.inject_adapter_in_model(config, model, ADAPTER)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from babel.core import Locale, UnknownLocaleError
+from babel.core import Locale, UnknownLocaleError, get_global
 
 from ease.errors import EaseError
 from ease.io.files import read_data_file
@@ -75,7 +75,7 @@ class Language:
     @property
     def locale(self) -> icu.Locale:
         """ICU's locale; ICU applies its general rules to languages that it does not know."""
-        # Imported here, since ICU is compiled where it is installed, and training does not need it.
+        # Imported here, since PyICU is compiled where it is installed, and the library works without it.
         import icu
 
         return icu.Locale(self.bcp_47)
@@ -83,20 +83,34 @@ class Language:
     @property
     def iso_639_3(self) -> str:
         """The code of three letters, as in Tatoeba: `bre` for `br`, and the single language `cmn` for `zh`."""
-        return _DATA["iso_639_3"].get(self.code) or self.locale.getISO3Language() or self.code
+        return _DATA["iso_639_3"].get(self.code) or self._iso_639_2 or self.code
+
+    @property
+    def _iso_639_2(self) -> str:
+        """The code of three letters of the language or group of languages."""
+        primary = self.bcp_47.partition("-")[0]
+        return str(_DATA["iso_639_2"].get(primary, primary))
 
     @property
     def three_letter_codes(self) -> frozenset[str]:
         """Codes by which data sets name the language: its own, and that of its usual variety (`swa` and `swh`)."""
         variety = _DATA["varieties"].get(self.code)
-        return frozenset(filter(None, [self.iso_639_3, self.locale.getISO3Language(), variety]))
+        return frozenset(filter(None, [self.iso_639_3, self._iso_639_2, variety]))
 
     @property
     def english_name(self) -> str:
-        """CLDR's English name: `Chinese`."""
-        import icu
+        """CLDR's English name: `Chinese`; the code of a language without one."""
+        names = Locale(_ENGLISH).languages
+        primary = self.bcp_47.partition("-")[0]
+        # CLDR names some languages by the group that they belong to.
+        group = get_global("language_aliases").get(primary, primary)
+        return str(names.get(primary) or names.get(group, primary))
 
-        return str(self.locale.getDisplayLanguage(icu.Locale.getEnglish()))
+    @property
+    def quotation_marks(self) -> tuple[str, str]:
+        """Start and end of a quotation: `“` and `”`."""
+        marks = next((marks for marks, codes in _DATA["quotation_marks"].items() if self.code in codes), "“”")
+        return marks[0], marks[1]
 
     @property
     def sentence_separator(self) -> str:

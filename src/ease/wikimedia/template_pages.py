@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 from collections import Counter, defaultdict
@@ -12,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 import pyarrow as pa
 
 from ease.io.addresses import located, report_store_errors
@@ -214,7 +214,7 @@ def _write_table(folder: Path, parts: Sequence[Path], site: SiteInfo, items: Map
 
     def write(scratch: Path) -> Counts:
         templates, counts = resolve_templates(_read_parts(parts), site, items)
-        content = orjson.dumps(templates, option=orjson.OPT_SORT_KEYS)
+        content = json.dumps(templates, ensure_ascii=False, sort_keys=True).encode()
         (scratch / TEMPLATES_FILE).write_bytes(content)
         return {**counts, "digest": hashlib.blake2b(content, digest_size=16).hexdigest()}
 
@@ -240,7 +240,7 @@ def _report(counts_by_language: Mapping[str, Counts]) -> None:
 def load_templates(file: Path) -> LearntTemplates:
     """Return the templates in a file that `learn_templates` wrote."""
     with report_store_errors(file):
-        return LearntTemplates(orjson.loads(file.read_bytes()))
+        return LearntTemplates(json.loads(file.read_bytes()))
 
 
 def _read_parts(parts: Iterable[Path]) -> Iterator[TemplatePage]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
@@ -310,8 +310,8 @@ def read_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[s
             continue
         place = f"{path}, line {number}"
         try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
             raise EaseError(f"{place}, column {error.colno}: not a JSON object ({error.msg}).") from error
         if not isinstance(row, dict):
             raise EaseError(f"{place}: not a JSON object.")

@@ -5,6 +5,7 @@ Each server layout has one class below, which knows the addresses and when a dum
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +15,6 @@ from datetime import date as Day
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
-
-import orjson
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
@@ -269,7 +268,7 @@ class _Layout:
         """Return the result of a function for a JSON object; raises EaseError if the object is damaged."""
         text = self._client.text(url)
         try:
-            return read(orjson.loads(text))
+            return read(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise EaseError(f"{url} is damaged ({reason}): choose another date or mirror.") from error

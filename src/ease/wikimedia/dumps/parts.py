@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field
@@ -244,7 +244,7 @@ def _write_part(part: Path, write: Callable[[Path], Counts]) -> None:
 def _fill_folder(folder: Path, write: Callable[[Path], Counts]) -> None:
     counts = write(folder)
     with report_write_errors(folder):
-        (folder / _COUNTS_FILE).write_bytes(orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+        (folder / _COUNTS_FILE).write_text(json.dumps(counts, indent=2, sort_keys=True), encoding="utf-8")
 
 
 def _is_complete(part: Path) -> bool:
@@ -264,7 +264,8 @@ def _remove_leftovers(folders: Iterable[Path]) -> None:
 def read_counts(folder: Path) -> Counts:
     """Return the counts of a part."""
     with report_store_errors(folder):
-        return orjson.loads((folder / _COUNTS_FILE).read_bytes())
+        counts: Counts = json.loads((folder / _COUNTS_FILE).read_bytes())
+        return counts
 
 
 def choose_parts(

@@ -7,6 +7,7 @@ import lzma
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
@@ -14,12 +15,18 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 import pyarrow as pa
 import xxhash
-from zlib_ng import zlib_ng
 
 from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
 from ease.io.progress import ProgressBar
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
+
+zlib: Any
+try:
+    # 1.6 times as fast as zlib, with the same bytes from truncated files
+    zlib = import_module("zlib_ng.zlib_ng")
+except ModuleNotFoundError:
+    zlib = import_module("zlib")
 
 Compression = Literal["plain", "zst", "gz", "bz2", "xz"]
 FASTEST_FIRST: tuple[Compression, ...] = get_args(Compression)
@@ -41,7 +48,7 @@ _TAR_OFFSET = 257
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
 # zlib's code for a gzip header in front of the largest window.
-_GZIP_WINDOW_BITS = 16 + zlib_ng.MAX_WBITS
+_GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 # Bytes per read: they decompress to at most a thousand times as much.
 _GZIP_BYTES = 1 << 16
 # Decompressed bytes per read; those of the last read are lost if the file is truncated.
@@ -196,13 +203,13 @@ class DecompressedStream:
 
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         # gzip.open hides the offsets of the compressed bytes.
-        decoder = zlib_ng.decompressobj(_GZIP_WINDOW_BITS)
+        decoder = zlib.decompressobj(_GZIP_WINDOW_BITS)
         inside_member = True
         for offset, chunk in self._chunks(file, 0, _GZIP_BYTES):
             blocks = []
             while chunk:
                 if decoder.eof:
-                    decoder = zlib_ng.decompressobj(_GZIP_WINDOW_BITS)
+                    decoder = zlib.decompressobj(_GZIP_WINDOW_BITS)
                     inside_member = False
                 if not inside_member:
                     # Zeros may pad the file between and after its members.
@@ -211,7 +218,7 @@ class DecompressedStream:
                         break
                 try:
                     blocks.append(decoder.decompress(chunk))
-                except zlib_ng.error:  # type: ignore[misc]  # its stub declares an instance
+                except zlib.error:
                     raise self._undecodable("gz", offset, trailing=not inside_member) from None
                 inside_member = True
                 chunk = decoder.unused_data

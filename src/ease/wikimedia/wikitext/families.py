@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-import icu
 from babel import Locale, UnknownLocaleError
+from babel.core import get_global
 from babel.numbers import NumberFormatError, format_decimal, get_currency_symbol, get_decimal_symbol, get_group_symbol
 from babel.units import format_unit
 
@@ -700,19 +700,11 @@ def _quoted(arguments: Arguments) -> str:
     words = arguments.at(0) or arguments.keywords.get("text") or arguments.keywords.get("quote") or ""
     if not words:
         return ""
-    start, end = _quotation_marks(arguments.language)
+    start, end = Language(arguments.language).quotation_marks
     if arguments.language == "fr":
         # French sets spaces inside its marks.
         return f"{start} {words} {end}"
     return f"{start}{words}{end}"
-
-
-@cache
-def _quotation_marks(language: str) -> tuple[str, str]:
-    # ICU knows the marks; Babel does not.
-    data = icu.LocaleData(Language(language).locale.getName())
-    kinds = icu.ULocaleDataDelimiterType
-    return data.getDelimiter(kinds.QUOTATION_START), data.getDelimiter(kinds.QUOTATION_END)
 
 
 def _pronunciation(arguments: Arguments) -> str:
@@ -769,21 +761,26 @@ def with_language(code: str, words: str, arguments: Arguments) -> str:
     return words
 
 
+_NO_COUNTRIES = frozenset({"BUR", "DDR", "FXX", "QUU", "TMP", "XAA", "XBB", "YMD", "ZAR", "ZZZ"})
+"""Codes of former countries and of none, which CLDR nevertheless replaces by a code with a name"""
+
+
 @cache
 def name_country(code: str, language: str) -> str:
     """Return the name of a country by its code, ISO's or the Olympic one; empty if CLDR lacks it."""
     locale = find_locale(language)
     if locale is None:
         return ""
-    return str(locale.territories.get(_countries().get(code, code), ""))
+    return str(locale.territories.get(_territory(code), ""))
 
 
-@cache
-def _countries() -> dict[str, str]:
-    """Return ISO's codes of two letters by those of three, of ISO and of the Olympic Games."""
-    codes = map(str, Locale("en").territories)
-    countries = {icu.Locale("", code).getISO3Country(): code for code in codes if len(code) == 2 and code.isalpha()}
-    return {**template_data()["olympic codes"], **countries}
+def _territory(code: str) -> str:
+    """Return ISO's code of two letters for one of three, of ISO or of the Olympic Games; others as they are."""
+    # CLDR lists codes of three letters as aliases of those of two; former countries may have several successors.
+    territories = get_global("territory_aliases").get(code, [])
+    if len(code) == 3 and code not in _NO_COUNTRIES and len(territories) == 1:
+        return str(territories[0])
+    return str(template_data()["olympic codes"].get(code, code))
 
 
 @lru_cache(maxsize=_LANGUAGE_NAMES)

@@ -9,10 +9,14 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
-import icu
-
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.families import find_locale, month_number
+
+try:
+    import icu
+except ModuleNotFoundError:
+    # Dates that a template computes are then unknown, so that their sentences have a hole.
+    icu = None
 
 # Characters of an expression, which also bounds its depth.
 _LONGEST_EXPRESSION = 500
@@ -87,7 +91,7 @@ def format_time(pattern: str, words: str, language: str) -> str | None:
     The codes are those of days, months and years: `d`, `j`, `m`, `n`, `F`, `xg`, `l`, `Y`.
     """
     day = _read_date(words.strip())
-    if day is None or find_locale(language) is None:
+    if icu is None or day is None or find_locale(language) is None:
         return None
     # ICU's names: Babel lacks those of months alone for languages in which they have one form.
     names = icu.DateFormatSymbols(Language(language).locale)

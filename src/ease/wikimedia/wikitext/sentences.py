@@ -1,4 +1,7 @@
-"""Split text into sentences by ICU's rules, with polyglot's tokenizer as in the papers, or with PyICU only.
+"""Split text into sentences by ICU's rules, with polyglot's tokenizer as in the papers, or with ICU only.
+
+ICU comes with PyICU, which pip compiles, or else with icu4py, whose wheels contain a newer ICU: on slices of seven
+Wikipedias, 41 of 162,665 boundaries differ (ICU 72.1 and 78.3), 33 of them in Ukrainian.
 
 polyglot is under the GPLv3. Only this module imports polyglot, and only for the engine `polyglot`.
 """
@@ -9,8 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Literal
-
-import icu
 
 from ease.errors import EaseError
 from ease.wikimedia.languages import Language
@@ -62,15 +63,30 @@ class SentenceSplitter:
 
 def splitter_version(engine: SplitterEngine) -> str:
     """Return the versions of the libraries that boundaries depend on; raises EaseError if one is not installed."""
+    icu_version = _icu_version()
     if engine == "icu":
-        return icu.ICU_VERSION
+        return icu_version
     try:
-        return f"{icu.ICU_VERSION} {metadata.version('polyglot')}"
+        return f"{icu_version} {metadata.version('polyglot')}"
     except metadata.PackageNotFoundError as error:
         raise EaseError(_NOT_INSTALLED) from error
 
 
+def _icu_version() -> str:
+    try:
+        import icu
+    except ModuleNotFoundError:
+        import icu4py
+
+        return str(icu4py.icu_version)
+    return str(icu.ICU_VERSION)
+
+
 def _icu_boundaries(language: str) -> _Boundaries:
+    try:
+        import icu
+    except ModuleNotFoundError:
+        return _icu4py_boundaries(language)
     breaker = icu.BreakIterator.createSentenceInstance(Language(language).locale)
 
     def boundaries(text: str) -> list[int]:
@@ -80,9 +96,18 @@ def _icu_boundaries(language: str) -> _Boundaries:
     return boundaries
 
 
+def _icu4py_boundaries(language: str) -> _Boundaries:
+    from icu4py.breakers import SentenceBreaker
+    from icu4py.locale import Locale
+
+    locale = Locale(Language(language).bcp_47)
+    return lambda text: [end for _, end in SentenceBreaker(text, locale).segments()]
+
+
 def _polyglot_boundaries(language: str) -> _Boundaries:
     # Not polyglot.text.Text: its language detector fails on control characters and on "".
     try:
+        import icu
         from polyglot.base import Sequence as PolyglotSequence
         from polyglot.tokenize.base import SentenceTokenizer
     except ModuleNotFoundError as error:
