@@ -151,10 +151,12 @@ def test_installs_only_when_the_dependencies_change(checkout: Path) -> None:
 
 
 def declared(*extras: str) -> list[Requirement]:
-    """Return the requirements declared in pyproject.toml, with those of some extras."""
+    """Return the requirements declared in pyproject.toml, with those of `project` and of further extras."""
     optional = PROJECT["optional-dependencies"]
-    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in optional[extra])]
-    return [Requirement(line) for line in lines]
+    lines = [*PROJECT["dependencies"], *(line for extra in ("project", *extras) for line in optional[extra])]
+    requirements = map(Requirement, lines)
+    # An extra may include another one.
+    return [requirement for requirement in requirements if requirement.name != PROJECT["name"]]
 
 
 def pins() -> dict[str, Requirement]:
