@@ -34,6 +34,7 @@ from ease.pipelines.tracking import (
 from ease.reporting.plots import plot_curves
 from tests.contexts import undisturbed
 from tests.encoders.tiny import tiny_encoder
+from tests.project import SAMPLE, make_project
 
 HERE = platform.node()
 HISTORY = [
@@ -128,3 +129,13 @@ def test_a_plot_has_no_library_and_its_run_goes_on_where_artifacts_cannot_be_wri
     assert client.get_run(run.info.run_id).info.status == "FINISHED"
     names = ("curves.svg", "scores.json", "report/report.md", "the model multilingual.ease")
     assert [name for name in names if f"MLflow did not store {name} (" not in caplog.text] == []
+
+
+def test_nodes_that_run_at_once_log_a_common_parameter_once(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    threads = ("--runner=ThreadRunner", "--runner-params=max_workers=2")
+    project.kedro("run", "--pipelines=acquire,acquire_evaluation", *threads, "--params", SAMPLE, start=False)
+    store = MlflowClient(project.store)
+    (run,) = store.search_runs([experiment.experiment_id for experiment in store.search_experiments()])
+    assert run.info.status == "FINISHED"
+    assert run.data.params["acquire.sample.territories"] == "60"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from kedro.framework.context import KedroContext
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 mlflow: Any = LazyModule("mlflow")
 
 logger = logging.getLogger(__name__)
+
+_ONE_THREAD = Lock()
 
 CODE = "code"
 """Parameter that holds the version of the code"""
@@ -144,10 +147,12 @@ class Tracking:
         for name, value in inputs.items():
             if is_parameter(name):
                 values |= _flat(name.removeprefix("params:"), value, inputs)
-        # Most parameters are read by several nodes.
-        unlogged = {name: value for name, value in values.items() if name not in self._run.logged_parameters}
-        log_parameters(unlogged)
-        self._run.logged_parameters |= unlogged.keys()
+        # MLflow's store refuses a parameter that two threads of `ThreadRunner` log at once.
+        with _ONE_THREAD:
+            # Most parameters are read by several nodes.
+            unlogged = {name: value for name, value in values.items() if name not in self._run.logged_parameters}
+            log_parameters(unlogged)
+            self._run.logged_parameters |= unlogged.keys()
 
     @hook_impl
     def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
