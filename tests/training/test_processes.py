@@ -21,7 +21,7 @@ from tests.training.tiny_training import MakeJob, assert_same, weights
 @pytest.mark.parametrize(
     ("method", "frozen", "changes"),
     [
-        ("ease_plus", "guide", {"sub_batch_size": 4}),
+        ("ease_plus", "guide", {"sub_batch_size": 4, "entity_optimizer": "dense"}),
         ("simcse", "teacher", {"lora": {"rank": 4, "dropout": 0}, "mini_batch_size": 3}),
     ],
 )

@@ -12,13 +12,13 @@ from torch.optim import Optimizer
 
 from ease.training.row_adam import round_at_random
 
-MEMORY = 200
+MOMENTUM_STEPS = 200
 """Steps without a gradient after which a row stands still: 0.9^200 of the first moment moves no float32"""
 
-NODES = (1, 2, 4, 8, 16, 32, 64)
+DENOMINATOR_STEPS = (1, 2, 4, 8, 16, 32, 64)
 """Steps without a gradient at which the denominators are computed; between them, they are interpolated"""
 
-BLOCK = 4096
+ROWS_AT_ONCE = 4096
 """Rows that are brought up to date at once"""
 
 
@@ -31,9 +31,9 @@ class RowAdamW(Optimizer):
 
     With t the last step in which a row had a gradient, m and v its moments then and η a rate divided by the first
     moment's bias correction, the k-th step after t subtracts η(t+k) β₁ᵏ m / (√v b(k) + ε), where
-    b(k) = β₂^(k/2) / √(1 - β₂^(t+k)) changes slowly. So the first factor is summed exactly, over `MEMORY` steps, and
-    the fraction is interpolated in log(k + 1) from its values at `NODES`: the sum is wrong by less than 3e-6 of
-    itself, and by less than 3e-7 after 200 steps.
+    b(k) = β₂^(k/2) / √(1 - β₂^(t+k)) changes slowly. So η(t+k) β₁ᵏ is summed exactly, over `MOMENTUM_STEPS` steps, and
+    m / (√v b(k) + ε) is interpolated in log(k + 1) from its values at `DENOMINATOR_STEPS`. The error is less than 3e-6
+    of the sum, and less than 3e-7 for t ≥ 200.
 
     A table of n rows and d columns takes 4·n·d bytes, its moments 8·n·d in single precision or 4·n·d in bf16 (rounded
     at random, see `RowAdam`), and the numbers of steps 8·n.
@@ -55,9 +55,9 @@ class RowAdamW(Optimizer):
         super().__init__([table], {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
         self._table = table
         self._moments = moments
-        # In float64: the weights of the nodes have both signs.
-        steps = torch.arange(1, MEMORY + 1, dtype=torch.float64, device=table.device)
-        self._nodes = torch.tensor(NODES, dtype=torch.float64, device=table.device)
+        # In float64, since Lagrange polynomials have both signs
+        steps = torch.arange(1, MOMENTUM_STEPS + 1, dtype=torch.float64, device=table.device)
+        self._nodes = torch.tensor(DENOMINATOR_STEPS, dtype=torch.float64, device=table.device)
         self._fading = betas[0] ** steps
         self._interpolation = lagrange_polynomials(self._nodes.add(1).log(), steps.add(1).log())
 
@@ -79,12 +79,12 @@ class RowAdamW(Optimizer):
             "first": moments,
             "second": moments.clone(),
             # Of each row, the last step with a gradient, to which its moments belong
-            "moved": torch.zeros(rows, dtype=torch.int32, device=device),
+            "gradient_steps": torch.zeros(rows, dtype=torch.int32, device=device),
             # Of each row, the last step that its weights have
-            "current": torch.zeros(rows, dtype=torch.int32, device=device),
+            "weight_steps": torch.zeros(rows, dtype=torch.int32, device=device),
             # Of each step, the bias-corrected rate and the logarithm of the product of all decays; 0 in the future
-            "rates": torch.zeros(MEMORY + 1, dtype=torch.float64, device=device),
-            "decays": torch.zeros(MEMORY + 1, dtype=torch.float64, device=device),
+            "rates": torch.zeros(MOMENTUM_STEPS + 1, dtype=torch.float64, device=device),
+            "decays": torch.zeros(MOMENTUM_STEPS + 1, dtype=torch.float64, device=device),
         }
 
     @torch.no_grad()
@@ -104,9 +104,9 @@ class RowAdamW(Optimizer):
         self._log_step(state, rate, decay)
         rows = self._table.grad._indices()[0]
         gradient = self._table.grad._values()
-        missed = (step - state["moved"][rows]).double()[:, None]
-        # What is left after so many steps rounds to nothing, and would be a denormal number, which CPUs compute slowly.
-        fading = (small**missed).masked_fill(missed > 2 * MEMORY, 0.0)
+        missed = (step - state["gradient_steps"][rows]).double()[:, None]
+        # Beyond, the first moment's rest rounds to nothing; as a denormal number it would slow down a CPU.
+        fading = (small**missed).masked_fill(missed > 2 * MOMENTUM_STEPS, 0.0)
         first = state["first"][rows].float().mul_(fading.float()).add_(gradient, alpha=1 - small)
         second = state["second"][rows].float().mul_((large**missed).float())
         second.addcmul_(gradient, gradient, value=1 - large)
@@ -114,14 +114,14 @@ class RowAdamW(Optimizer):
         denominators = second.sqrt_().div_(math.sqrt(1 - large**step)).add_(group["eps"])
         weights = self._table[rows].mul_(decay).addcdiv_(first, denominators, value=-rate)
         self._table.index_copy_(0, rows, weights)
-        state["moved"][rows] = step
-        state["current"][rows] = step
+        state["gradient_steps"][rows] = step
+        state["weight_steps"][rows] = step
 
     def _log_step(self, state: dict[str, Any], rate: float, decay: float) -> None:
         step = state["step"]
         for name in ("rates", "decays"):
-            # Windows of `MEMORY` steps reach into the future.
-            if step + MEMORY >= len(state[name]):
+            # Windows of `MOMENTUM_STEPS` steps reach into the future.
+            if step + MOMENTUM_STEPS >= len(state[name]):
                 state[name] = torch.cat([state[name], torch.zeros_like(state[name])])
         state["rates"][step] = rate
         state["decays"][step] = state["decays"][step - 1] + math.log(decay)
@@ -151,30 +151,30 @@ class RowAdamW(Optimizer):
             rows = torch.arange(len(self._table), device=self._table.device)
         # On a GPU, the host would have to wait for the number of these rows.
         if all_rows or rows.device.type == "cpu":
-            moved = state["moved"][rows]
-            current = state["current"][rows]
-            is_late = current < state["step"]
+            last_gradient = state["gradient_steps"][rows]
+            last_step = state["weight_steps"][rows]
+            is_late = last_step < state["step"]
             if not group["weight_decay"]:
-                is_late &= (moved > 0) & (current < moved + MEMORY)
+                is_late &= (last_gradient > 0) & (last_step < last_gradient + MOMENTUM_STEPS)
             rows = rows[is_late]
-        for block in rows.split(BLOCK):
+        for block in rows.split(ROWS_AT_ONCE):
             self._apply_missed_steps(block, group, state)
 
     def _apply_missed_steps(self, rows: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         _, large = group["betas"]
-        moved = state["moved"][rows].long()[:, None]
-        current = state["current"][rows].long()[:, None]
-        steps = moved + torch.arange(1, MEMORY + 1, device=rows.device)
-        # (u, MEMORY), what each step subtracts, without its denominator; steps before `current` are applied already.
-        shares = state["rates"][steps] * self._fading * (steps > current)
+        last_gradient = state["gradient_steps"][rows].long()[:, None]
+        last_step = state["weight_steps"][rows].long()[:, None]
+        steps = last_gradient + torch.arange(1, MOMENTUM_STEPS + 1, device=rows.device)
+        # η(t+k) β₁ᵏ, (u, MOMENTUM_STEPS), of the steps that the weights do not have yet
+        shares = state["rates"][steps] * self._fading * (steps > last_step)
         weights = self._table[rows]
         if group["weight_decay"]:
             # A step's change decays in the later steps.
             decay = state["decays"][state["step"]]
             shares *= torch.exp(decay - state["decays"][steps])
-            weights *= torch.exp(decay - state["decays"][current]).float()
+            weights *= torch.exp(decay - state["decays"][last_step]).float()
         numerators = (shares @ self._interpolation).float()
-        exponents = moved + self._nodes
+        exponents = last_gradient + self._nodes
         scales = (large ** (self._nodes / 2) / (1 - large**exponents).sqrt()).float()
         roots = state["second"][rows].float().sqrt_()
         change = torch.zeros_like(roots)
@@ -182,7 +182,7 @@ class RowAdamW(Optimizer):
             change.addcdiv_(numerator, (roots * scale).add_(group["eps"]))
         weights.addcmul_(change, state["first"][rows].float(), value=-1)
         self._table.index_copy_(0, rows, weights)
-        state["current"][rows] = state["step"]
+        state["weight_steps"][rows] = state["step"]
 
 
 def lagrange_polynomials(nodes: Tensor, places: Tensor) -> Tensor:
