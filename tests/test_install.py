@@ -228,7 +228,7 @@ def test_a_project_has_the_configuration_of_the_checkout(tmp_path: Path) -> None
     assert made[".telemetry"] == (ROOT / ".telemetry").read_bytes()
     declared = {**DECLARED["tool"]["kedro"], "package_name": "b", "project_name": "b"}
     assert tomllib.loads(made["pyproject.toml"].decode())["tool"]["kedro"] == declared
-    assert f"{DECLARED['project']['name']}=={ease.__version__}" in made["requirements.txt"].decode()
+    assert f"{DECLARED['project']['name']}[project]=={ease.__version__}" in made["requirements.txt"].decode()
     assert "VERSION" not in made["README.md"].decode()
     data = {f"data/{path.name}" for path in (ROOT / "data").glob("0*")}
     assert {name.removesuffix("/.gitkeep") for name in made if name.startswith("data/")} == data
