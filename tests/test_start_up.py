@@ -35,6 +35,7 @@ REFUSED = (
     "did you mean teach.language",
     "Parameter `teach.min_kept`: Input should be a valid number",
     "Encoder 'no/such/folder' does not load: ",
+    "there is no field `temperatur`",
 )
 
 RUN_AND_LIST = """
@@ -62,12 +63,13 @@ def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> Non
         "run --pipelines=teach --params=teach.min_kept=most",
         f"run --pipelines=teach --params={SAMPLE},teach.encoder=no/such/folder,teach.setting.test_tasks=tatoeba",
         f"run --pipelines=acquire --params={SAMPLE},multilingual.setting.languages=en",
+        f"run --pipelines=teach --params={SAMPLE},teach.ease_plus.options.temperatur=1",
     ]
     command = [sys.executable, "-c", RUN_AND_LIST, *commands]
     done = subprocess.run(command, cwd=make_project(tmp_path).folder, capture_output=True, text=True, check=False)
     listed, *after = done.stdout.split("\nIMPORTED ")
     assert set(all_pipelines()) <= set(re.findall(r"\w+", listed)), done.stderr
-    *without_nodes, acquired = (set(modules.splitlines()[0].split()) for modules in after)
+    *without_nodes, acquired, with_torch = (set(modules.splitlines()[0].split()) for modules in after)
     for fault in REFUSED:
         assert fault in done.stderr
     for name, imported in zip(commands, without_nodes, strict=False):
@@ -79,6 +81,8 @@ def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> Non
     assert "Done: " in done.stderr
     assert "ease.pipelines.acquire" in acquired
     assert acquired.isdisjoint(TRAINING)
+    # The classes of methods import torch, and a method's options are checked before an encoder is loaded.
+    assert with_torch.isdisjoint(TRAINING - {"torch"})
 
 
 UNUSED = {"mlflow", "pandas", "ibis.expr", "scipy", "huggingface_hub.hf_api", "plotly.graph_objects", "upath"}

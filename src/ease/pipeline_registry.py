@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pkgutil import iter_modules
 
+from kedro.framework import project as framework
 from kedro.framework.project import find_pipelines, pipelines
 from kedro.pipeline import Pipeline, pipeline
 
+import ease.pipelines
 from ease.methods import UNTRAINED
 from ease.pipelines.acquire import create_pipeline as acquire
 from ease.pipelines.acquire_evaluation import create_pipeline as acquire_evaluation
@@ -47,11 +50,21 @@ def register_pipelines() -> dict[str, Pipeline]:
     """
     # By default Kedro finds only the pipelines that a command names; sums, and checks of names, need all.
     pipelines.set_requested(None)
-    found_pipelines = find_pipelines()
-    # In a project with a package of its own, Kedro finds that package's pipelines, not these.
     library_pipelines = create_pipelines()
+    project_pipelines = find_pipelines(pipelines_to_find=_project_pipeline_names(library_pipelines))
     main_job = library_pipelines["train_multilingual"]
-    return {**found_pipelines, **library_pipelines, "stages": group_by_stage(main_job), "__default__": main_job}
+    return {**project_pipelines, **library_pipelines, "stages": group_by_stage(main_job), "__default__": main_job}
+
+
+def _project_pipeline_names(library_pipelines: Collection[str]) -> list[str] | None:
+    """Return the names of pipelines that were added to the library's own folder; None, for all, in other projects.
+
+    Creating the library's pipelines a second time would take a twentieth of each start.
+    """
+    if str(framework.PACKAGE_NAME) != ease.__name__:
+        return None
+    folders = [module.name for module in iter_modules(ease.pipelines.__path__) if module.ispkg]
+    return [name for name in folders if name not in library_pipelines]
 
 
 def create_pipelines() -> dict[str, Pipeline]:

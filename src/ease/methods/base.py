@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
 from ease.methods.components.distributed import gather_with_gradient, process_rank
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import info_nce
 from ease.methods.records import MethodRecord
 from ease.options import StrictModel
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 TOTAL = "loss"
 """The key of the loss term that training minimises."""
@@ -216,6 +217,9 @@ class EntityMethod(TrainingMethod[EntityOpts]):
     @classmethod
     def build(cls, options: EntityOpts, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
         """Make the method for an encoder's dimension."""
+        # Imported here, since the options of a method are checked without sentence-transformers.
+        from ease.encoders.encoder import embedding_dimension
+
         return cls(options, embedding_dimension(encoder), embeddings)
 
     @classmethod

@@ -52,6 +52,7 @@ class PlannedRun:
         self.typed = typed
         self.required_bytes = free_bytes
         self.faults: list[str] = []
+        self._later_checks: list[Callable[[], object]] = []
         self._last_checks: list[Callable[[], object]] = []
         self._parameters: dict[str, Any] = {}
 
@@ -62,8 +63,12 @@ class PlannedRun:
         except EaseError as error:
             self.faults.extend(str(error).split("\n"))
 
+    def check_later(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        """Run a check only if all faster ones pass: one that imports torch, which takes a second or two."""
+        self._later_checks.append(partial(check, *arguments, **options))
+
     def check_last(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
-        """Run a check after all others, and only if they pass: one that imports torch, which takes seconds."""
+        """Run a check only if all others pass: one that loads an encoder, and imports transformers for it."""
         self._last_checks.append(partial(check, *arguments, **options))
 
     def check_encoder(self, name: str, *, transformer: bool = False) -> None:
@@ -71,10 +76,13 @@ class PlannedRun:
         self.check(check_encoder_files, name, transformer=transformer)
         self.check_last(check_encoder_contents, name)
 
-    def run_last_checks(self) -> None:
-        """Run the checks that were left for last."""
-        for check in self._last_checks:
-            self.check(check)
+    def run_slow_checks(self) -> None:
+        """Run the checks that were left for later, and then those for last, each if there is no fault yet."""
+        for checks in (self._later_checks, self._last_checks):
+            if self.faults:
+                return
+            for check in checks:
+                self.check(check)
 
     def options(self, node: Node, kind: type[Options]) -> Options:
         """Return the parameter of a class that a node reads."""
@@ -130,8 +138,7 @@ def find_faults(
     run.check(_check_inputs, run)
     _check_located_sets(run)
     run.check(_check_engine, run)
-    if not run.faults:
-        run.run_last_checks()
+    run.run_slow_checks()
     # Nodes that share a parameter find the same fault.
     return list(dict.fromkeys(run.faults))
 

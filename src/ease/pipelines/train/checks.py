@@ -24,7 +24,12 @@ from ease.pipelines.training import missing_start
 
 def check_recipe(node: Node, run: PlannedRun) -> None:
     """Refuse wrong options of a method."""
-    run.check_last(_check_method, run.options(node, Recipe), run.options(node, Setting))
+    recipe = run.options(node, Recipe)
+    # Defaults are right, so a method without options is imported last, to see whether it can be.
+    check_slowly = run.check_last
+    if any(value is not None for value in recipe.options.values()):
+        check_slowly = run.check_later
+    check_slowly(_check_method, recipe, run.options(node, Setting))
 
 
 def _check_method(recipe: Recipe, setting: Setting) -> None:
