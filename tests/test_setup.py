@@ -307,6 +307,17 @@ def test_documents_promise_no_index_and_no_address_that_does_not_exist() -> None
         assert [*fetched, *by_name] == [], path
 
 
+def test_badges_have_the_declared_licence_and_pythons() -> None:
+    pictures = ROOT / "docs" / "pictures"
+    assert f"licence: {PROJECT['license']}" in (pictures / "licence.svg").read_text(encoding="utf-8")
+    first, last = (f"3.{minor(sorted(DECLARED_PYTHONS, key=minor)[place])}" for place in (0, -1))
+    assert f"Python: {first} to {last}" in (pictures / "pythons.svg").read_text(encoding="utf-8")
+
+
+def minor(version: str) -> int:
+    return int(version.partition(".")[2])
+
+
 def test_citation_has_the_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == ease.__version__
