@@ -103,7 +103,7 @@ def main() -> None:
         make_empty_project(Path(folder))
         measured = commands(Path(folder))
         runs = [[run_timed(command) for command in measured] for _ in range(rounds)]
-    print_head("`kedro`", "CPU time, s", "wall-clock time, s")
+    print_head("command", "CPU time, s", "wall-clock time, s")
     for command, medians in zip(measured, np.median(runs, axis=0), strict=True):  # (commands, CPU and wall-clock)
         print_row(command.name, *(f"{seconds:.2f}" for seconds in medians))
 

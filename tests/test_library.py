@@ -44,7 +44,8 @@ def test_the_documented_examples_run_in_a_clean_folder(
 
 
 def core_libraries(folder: Path) -> Path:
-    """Fill a folder with links to what pip installs for the package without extras."""
+    """Fill a folder, named as pip names it, with links to what pip installs for the package without extras."""
+    folder.mkdir()
     names = [Requirement(line) for line in DECLARED["project"]["dependencies"]]
     seen: set[str] = set()
     while names:
@@ -70,15 +71,16 @@ def core_libraries(folder: Path) -> Path:
 @pytest.mark.slow
 def test_the_documented_examples_need_no_extra(tmp_path: Path) -> None:
     """Without PyICU, too, whose compilation needs a C++ compiler."""
-    libraries = core_libraries(tmp_path)
-    code = (
-        f"import sys\nnames = {{}}\nfor example in {ANYWHERE!r}:\n    exec(example, names)\n"
-        "assert not {'icu', 'kedro', 'mlflow', 'ibis'} & set(sys.modules)\n"
-        "names['ease'].train(names['pairs'], 'random:', method='dueam', batch_size=2, max_steps=1)"
+    libraries = core_libraries(tmp_path / "site-packages")
+    script = tmp_path / "examples.py"
+    checks = (
+        "import sys\nassert not {'icu', 'kedro', 'mlflow', 'ibis'} & set(sys.modules)\n"
+        "ease.train(pairs, 'random:', method='dueam', batch_size=2, max_steps=1)\n"
     )
+    script.write_text("\n".join([*ANYWHERE, checks]), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(libraries)])}
     # -S: without the environment's own packages
-    command = [sys.executable, "-S", "-c", code]
+    command = [sys.executable, "-S", str(script)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "Berlin | It lies on the Spree. | ['Spree']" in done.stdout, done.stderr
     assert "ot is not installed: the extra `project` of ease-embeddings adds it" in done.stderr

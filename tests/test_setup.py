@@ -125,7 +125,8 @@ def test_bytecode_is_written_where_python_may_not_write_it(checkout: Path, monke
     python.symlink_to(sys.executable)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
-    done = subprocess.run(["make", "compile"], cwd=checkout, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "compile"]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
     assert done.stdout + done.stderr == ""
     assert [Path(cache_from_source(str(file))).exists() for file in files] == [True, False, False]
 

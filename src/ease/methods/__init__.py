@@ -52,7 +52,9 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
     # Imported here, since the base class imports torch.
     base = import_module("ease.methods.base").TrainingMethod
     try:
-        import_or_advise(implementation.partition(":")[0])
+        if implementation.startswith("ease."):
+            # A method of another package does not come with an extra of this one.
+            import_or_advise(implementation.partition(":")[0])
         method: type[TrainingMethod[Any]] = pkgutil.resolve_name(implementation)
     except (ModuleNotFoundError, AttributeError) as error:
         raise EaseError(f"Training method {name!r}: {implementation} cannot be imported ({error}).") from error
