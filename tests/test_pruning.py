@@ -203,6 +203,15 @@ def test_scratch_folders_of_other_machines_are_removed_by_age_and_lock_wherever_
     assert [folder.exists() for folder in (*old, fresh, held)] == [False, False, False, True, True]
 
 
+def test_what_only_looks_like_scratch_does_not_end_the_list(data: Data) -> None:
+    file = data.file("06_models/.e.scratch-other-file")
+    locked_by_a_folder = data.file("06_models/work/x.scratch-4f2a9c-01/lock/file").parents[1]
+    for path in (file, *locked_by_a_folder.rglob("*"), locked_by_a_folder):
+        os.utime(path, times=(0, 0))
+    assert "x.scratch-4f2a9c-01: left by a run" in data.prune()
+    assert file.exists()
+
+
 def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:
     for time in TIMES:
         data.version("pairs", "03_primary/pairs.parquet", time)

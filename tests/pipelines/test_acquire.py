@@ -78,3 +78,11 @@ def test_dates_of_dumps(tmp_path: Path) -> None:
     for wrong in ("2024-13-01", "today", "20240101\n"):
         with pytest.raises(ValidationError, match="dump_date"):
             options(tmp_path, dump_date=wrong)
+
+
+def test_a_date_that_cannot_choose_a_dump_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for date in ("20230101", "20240101"):
+        (tmp_path / f"enwiki-{date}-pages-articles.xml").write_text("<mediawiki/>", encoding="utf-8")
+    located = locate_dumps(options(tmp_path, wikipedia=str(tmp_path), dump_date="2023-01-01"), setting("en"))
+    assert located["wikipedia"][0]["dump_date"] == "20240101"
+    assert "`acquire.dump_date` 20230101 has no effect" in caplog.text

@@ -147,7 +147,8 @@ def check_unlocked(folder: Path) -> None:
 
 def is_locked(folder: Path) -> bool:
     """Return whether a process holds the lock of a folder, or may hold it: on a file system without locks."""
-    with suppress(FileNotFoundError), (folder / LOCK_FILE).open("rb") as lock:
+    # Whatever else has the lock's name is not a lock.
+    with suppress(FileNotFoundError, IsADirectoryError), (folder / LOCK_FILE).open("rb") as lock:
         return not try_lock(lock, shared=True, without_locks=False)
     return False
 
@@ -191,7 +192,7 @@ def remove_abandoned_scratch(parent: Path) -> None:
 
 def is_abandoned_scratch(folder: Path) -> bool:
     """Return whether a scratch folder is unlocked and, if it belongs to another machine, unchanged for a day."""
-    return _is_out_of_use(folder) and not is_locked(folder)
+    return folder.is_dir() and _is_out_of_use(folder) and not is_locked(folder)
 
 
 def _is_out_of_use(folder: Path) -> bool:

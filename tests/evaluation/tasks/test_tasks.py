@@ -114,6 +114,29 @@ def test_overridden_groups_and_source_have_effect(tmp_path: Path, encode: Encode
     assert task.options.source == "my shelf"
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "`columns` are missing"),
+        ({"columns": {"left": "first"}}, "`columns` lack 'right'"),
+        ({"columns": {"left": 0, "right": 1}, "format": "tsv"}, "numbered from 1, and -1 is the last"),
+        ({"columns": {"left": 0, "right": 1}, "format": "lines"}, "files of lines are the files' numbers, from 1"),
+        ({"columns": {"left": "first", "right": "last"}, "groups": {"g": ["sett"]}}, "`groups.g` has no set 'sett'"),
+    ],
+)
+def test_columns_and_groups_that_do_not_exist_are_refused(
+    options: dict[str, Any], message: str, tmp_path: Path, encode: Encode
+) -> None:
+    (tmp_path / "pairs.csv").write_text("first,last\na,a\nb,b\n", encoding="utf-8")
+    sets = {"set": {"file": "pairs.csv", "licence": "mine"}}
+    with pytest.raises(EaseError, match=re.escape(message)):
+        list(
+            build_task("mine", {"kind": "parallel_sentences", "path": tmp_path, "sets": sets, **options}).evaluate(
+                encode
+            )
+        )
+
+
 def test_the_first_of_overridden_metrics_is_the_main_one(tmp_path: Path, encode: Encode) -> None:
     lines = "".join(f"{label}\t{label} {number}\n" for label in ("sport", "money") for number in range(6))
     (tmp_path / "agnews.txt").write_text(lines, encoding="utf-8")

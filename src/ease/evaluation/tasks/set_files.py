@@ -30,8 +30,16 @@ ENDINGS: dict[str, FileFormat] = {
 COMPRESSED = (".gz", ".bz2")
 ANYWHERE = "**/"
 """Beginning of the name of a file that may be in any folder below `path`"""
-Fields = dict[str, str]
-"""Texts of a row by the roles of their columns"""
+
+
+class Fields(dict[str, str]):
+    """Texts of a row by the roles of their columns."""
+
+    def __missing__(self, role: str) -> str:
+        """Say that the configuration lacks a column, not that the file does."""
+        raise EaseError(f"`columns` lack {role!r}: give the name or the number of its column.")
+
+
 FieldSource = int | str | tuple[str, ...]
 """A column's number from 1, its name, or several names: the first that is not blank"""
 
@@ -99,6 +107,10 @@ class TableOptions(SubsetOptions, SetFiles):
         roles = {role for files in self.sets.values() for role in files.columns}
         for role in roles - set(self.columns):
             raise EaseError(f"`columns` have no {role!r}: {suggest(role, sorted(self.columns))}")
+        for group, subsets in self.groups.items():
+            for name in subsets:
+                if self.set_names and name not in self.set_names:
+                    raise EaseError(f"`groups.{group}` has no set {name!r}: {suggest(name, sorted(self.set_names))}")
         return self
 
     @property
@@ -218,6 +230,8 @@ def read_fields(
     paths: Sequence[Path], columns: Mapping[str, FieldSource], form: SetFiles
 ) -> Iterator[tuple[str, Fields]]:
     """Yield the place and the stripped fields of each row of files."""
+    if not columns:
+        raise EaseError(f"{paths[0]}: `columns` are missing; give the name or the number of each text's column.")
     endings = [suffix.lower() for suffix in reversed(paths[0].suffixes) if suffix.lower() not in COMPRESSED]
     ending = next(iter(endings), "")
     file_format = form.format or ENDINGS.get(ending)
@@ -227,7 +241,7 @@ def read_fields(
             "or give its `format`."
         )
     for place, row in _records(paths, file_format, columns, form):
-        fields = {}
+        fields = Fields()
         for role, column in columns.items():
             alternatives = column if isinstance(column, tuple) else (column,)
             value = next((row[name] for name in alternatives if row.get(name) not in (None, "")), "")
@@ -244,6 +258,8 @@ def _records(
     names = [column for column in columns.values() if isinstance(column, str)]
     numbers = [column for column in columns.values() if isinstance(column, int)]
     if file_format == "lines":
+        if len(numbers) < len(columns) or min(numbers) < 1:
+            raise EaseError(f"{paths[0]}: `columns` of files of lines are the files' numbers, from 1.")
         # Of several parts, each has as many files as there are columns.
         for start in range(0, len(paths), max(numbers)):
             group = paths[start : start + max(numbers)]
@@ -284,6 +300,8 @@ def _numbered(
     path: Path, columns: Sequence[int], delimiter: str, quoted: bool, skip: int
 ) -> Iterator[tuple[str, dict[int, str]]]:
     """Yield rows of a file whose columns have numbers; -1 is the last."""
+    if any(column == 0 or column < -1 for column in columns):
+        raise EaseError(f"{path}: `columns` are numbered from 1, and -1 is the last.")
     rows = ((number, row) for number, row in read_rows(path, delimiter, quoted=quoted) if any(row))
     for number, row in islice(rows, skip, None):
         if len(row) < max(columns):

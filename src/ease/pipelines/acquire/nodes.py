@@ -11,7 +11,7 @@ from ease.io.addresses import address_of
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps, find_wikidata, table_folders
-from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
+from ease.wikimedia.dumps.mirrors import LATEST, fetch_dumps, fetch_wikidata, is_mirror
 from ease.wikimedia.titles_file import check_titles_file
 from ease.wikimedia.wikidata import find_page_props
 
@@ -56,6 +56,13 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
 
 def _locate_wikipedia(options: AcquireOptions, setting: Setting) -> tuple[list[DumpFile], list[Path]]:
     """Return the wikis' dumps, and places of their page_props tables; make the sample's, or download a mirror's."""
+    if not is_mirror(options.wikipedia) and options.dump_date != LATEST:
+        logger.warning(
+            "`acquire.dump_date` %s has no effect: it chooses among a mirror's dumps, and of several in %s the newest "
+            "is read. Name the file to read an older one.",
+            options.dump_date,
+            options.wikipedia,
+        )
     if is_mirror(options.wikipedia):
         mirrored = fetch_dumps(options.wikipedia, setting.languages, options.mirror())
         files = [path for paths in mirrored.pages.values() for path in paths]
