@@ -41,6 +41,19 @@ def test_the_link_points_to_the_newest_version_and_is_no_version(tmp_path: Path)
     assert (newest.load() / "weights").read_text() == "2"
 
 
+def test_a_copy_in_the_place_of_the_link_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Tools that follow links leave one when they copy a project."""
+    for folder in ("latest", "made"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "weights").write_text(folder)
+    version = Version(None, "2026-01-01T00.00.00.000Z")
+    PathDataset(filepath=str(tmp_path / "model"), version=version, link=str(tmp_path / "latest")).save(
+        tmp_path / "made"
+    )
+    assert "latest is not the version just saved" in caplog.text
+    assert (tmp_path / "latest" / "weights").read_text() == "latest"
+
+
 def test_a_failed_save_leaves_no_version(tmp_path: Path) -> None:
     dataset = table_dataset(tmp_path / "t.parquet")
     broken = ibis.memtable({"a": ["1", "no number"]}).mutate(a=ibis._.a.cast("int64"))

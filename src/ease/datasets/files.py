@@ -228,9 +228,9 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
                 # A relative link stays right in a moved project.
                 new_link.symlink_to(os.path.relpath(version, self.link.parent))
         except (OSError, EaseError) as error:
-            # Not all systems have links. An older link would lead to another version than the one just saved.
-            if self.link.is_symlink():
-                logger.warning("%s still links to an earlier version than %s: %s", self.link, version, error)
+            # Not all systems have links. What is there, such as a copy of an older model, is not the one just saved.
+            if os.path.lexists(self.link):
+                logger.warning("%s is not the version just saved, %s: %s", self.link, version, error)
 
     def linked_version(self) -> str | None:
         """Return the name of the version to which the link leads; None without such a link."""
