@@ -146,7 +146,7 @@ def test_the_quickstart_makes_a_project_only_where_there_is_none(
         (tmp_path / "ease_embeddings-0.1.0-py3-none-any.whl").touch()
     exec(TransformerManager().transform_cell(source), {"get_ipython": Shell})
     made = ["ease-project ease-project", "cd ease-project && kedro run"]
-    expected = [] if there else made if installed else ["pip install -q {wheels[-1]}", *made]
+    expected = [] if there else made if installed else ['pip install -q "{wheels[-1]}[project]"', *made]
     assert [command for command in commands if not command.startswith("apt-get")] == expected
     assert Path.cwd() == (bare.folder if there else tmp_path / "ease-project")
 
