@@ -41,7 +41,7 @@ def frozen_embeddings(
     target: Path,
     accelerator: Accelerator,
     dimension: int | None = None,
-    drawn: NDArray[np.bool_] | None = None,
+    selection: NDArray[np.bool_] | None = None,
 ) -> FrozenEmbeddings:
     """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs.
 
@@ -55,7 +55,7 @@ def frozen_embeddings(
         target: The file.
         accelerator: Of the training run; its processes wait for the file.
         dimension: The dimension that the encoder must have; None: any.
-        drawn: The pairs that are read, in the order of the prepared pairs; None: all.
+        selection: The pairs that are read, in the order of the prepared pairs; None: all.
 
     Returns:
         Shape (pairs, dimension), in half precision; of length 1, or zeros for what is not read or not taught.
@@ -78,10 +78,10 @@ def frozen_embeddings(
         encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
         encode = encode_with(encoder, encoding, "sentences", name)
         count = open_pair_table(pairs).count_rows()
-        if drawn is not None:
-            count = int(drawn.sum())
+        if selection is not None:
+            count = int(selection.sum())
         logger.info("%s encodes the sentences of %d pairs, of the languages that it teaches", name, count)
-        _write_embeddings(pairs, languages, encode, width, target, drawn)
+        _write_embeddings(pairs, languages, encode, width, target, selection)
     accelerator.wait_for_everyone()
     embeddings: FrozenEmbeddings = np.load(target, mmap_mode="r")
     return embeddings
@@ -93,11 +93,11 @@ def _write_embeddings(
     encode: Encode,
     dimension: int,
     target: Path,
-    drawn: NDArray[np.bool_] | None,
+    selection: NDArray[np.bool_] | None,
 ) -> None:
     """Write the embedding of each pair's sentence at the pair's place, atomically.
 
-    Only of some languages, and of the pairs that are drawn, if they are given.
+    Only of some languages, and of the selected pairs, if they are given.
     """
     columns = [SENTENCE]
     if languages is not None:
@@ -114,9 +114,9 @@ def _write_embeddings(
         for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
             rows = places[start : start + batch.num_rows]
             start += batch.num_rows
-            if drawn is not None:
-                batch = batch.filter(pa.array(drawn[rows]))
-                rows = rows[drawn[rows]]
+            if selection is not None:
+                batch = batch.filter(pa.array(selection[rows]))
+                rows = rows[selection[rows]]
             if languages is not None:
                 # Rows of other languages stay zero, which the loss recognises.
                 is_taught = pc.is_in(batch[LANGUAGE_COLUMN], pa.array(languages))

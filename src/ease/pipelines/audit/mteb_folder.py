@@ -61,9 +61,11 @@ def write_mteb_folder(folder: Path, audit: DataFrame, dumps: Sequence[Mapping[st
     codes = sorted({*answers.language, pivot})
     licences = sorted({wikipedia_licence(dump["dump_date"]) for dump in dumps if dump["language"] in codes})
     language_names = ", ".join(Language(code).english_name for code in codes)
-    others = "".join(part.title() for code in [*sorted({*codes} - {pivot}), pivot] for part in re.split(r"\W", code))
+    code_names = "".join(
+        part.title() for code in [*sorted({*codes} - {pivot}), pivot] for part in re.split(r"\W", code)
+    )
     values = {
-        "name": f"WikipediaAudit{others}",
+        "name": f"WikipediaAudit{code_names}",
         "title": f"Wikipedia titles and sentences: {language_names}",
         "description": (
             f"Titles, and sentences about one Wikidata item, of the Wikipedias in {language_names}, matched by links "

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 BATCHES = 20
 """Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
 STEPS = 400
-"""Number of steps: those after the first 180 add little (docs/your_language.md), and take an hour of a CPU."""
+"""Number of steps: most of the gain, for half an hour of a CPU (docs/your_language.md)"""
 EPOCHS = 10
 """Maximum number of times that few pairs are repeated"""
 EVALUATIONS = 8
