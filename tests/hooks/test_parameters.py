@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from kedro.validation.exceptions import ParameterValidationError
+
 from ease.evaluation.tasks import build_task
 from ease.hooks.names import ConfigLoader
 from ease.settings import CONFIG_LOADER_ARGS
@@ -46,6 +49,13 @@ def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path
     assert {source["form"] for source in usual} == {"shuffled"}
     pairs: Any = catalog.get("multilingual.pairs")
     assert pairs._connection_config["backend"] == "pyspark"
+
+
+def test_a_null_engine_is_the_default_and_a_null_group_is_refused(bare: Project) -> None:
+    pairs: Any = load_catalog(bare, engine=None).get("multilingual.pairs")
+    assert pairs._connection_config["backend"] == "duckdb"
+    with pytest.raises(ParameterValidationError, match="'acquire': value is None"):
+        load_catalog(bare, acquire=None)
 
 
 def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path) -> None:

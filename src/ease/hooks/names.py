@@ -71,7 +71,9 @@ class ConfigLoader(OmegaConfigLoader):
                 self._refuse_broken_file()
                 raise
             if key == "parameters":
-                check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
+                # Null means the default, as in all parameters that have one.
+                resolved["engine"] = resolved.get("engine") or ENGINES[0]
+                check_name(resolved["engine"], list(ENGINES), "`engine`")
             self._resolved[key] = deepcopy(runtime_parameters), resolved
         # A copy, since readers change what they get.
         return deepcopy(self._resolved[key][1])

@@ -26,7 +26,7 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     if not isinstance(taught, dict) or not isinstance(taught.get("setting"), dict):
         return
     setting = taught["setting"]
-    source = parameters.get("acquire", {}).get("wikipedia")
+    source = (parameters.get("acquire") or {}).get("wikipedia")
     for name in ("language", "companions"):
         if taught.get(name) is False:
             taught[name] = "no"  # YAML reads the code of Norwegian as a truth value
