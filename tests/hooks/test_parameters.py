@@ -52,10 +52,10 @@ def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path
 
 
 def test_a_null_engine_is_the_default_and_a_null_group_is_refused(bare: Project) -> None:
-    pairs: Any = load_catalog(bare, engine=None).get("multilingual.pairs")
+    pairs: Any = load_catalog(bare, engine="null").get("multilingual.pairs")
     assert pairs._connection_config["backend"] == "duckdb"
     with pytest.raises(ParameterValidationError, match="'acquire': value is None"):
-        load_catalog(bare, acquire=None)
+        load_catalog(bare, acquire="null")
 
 
 def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path) -> None:
