@@ -69,7 +69,7 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "numbered": lambda t: bitext.number_sentences(t["sentences"], t["sitelinks"], LANGUAGE_PAIRS, BITEXT),
     "bitext": lambda t: bitext.candidate_pairs(t["numbered"], t["links"], LANGUAGE_PAIRS, BITEXT),
 }
-ORDERED = STEPS.keys() - {"links", "subjects", "filtered", "candidates", "matched"}
+ORDERED = STEPS.keys() - {"links", "subjects", "filtered", "candidates", "matched", "matched_titles"}
 
 
 @pytest.fixture(scope="module")
