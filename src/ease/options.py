@@ -152,6 +152,16 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def value_at(values: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a dotted name in nested mappings; None if there is none."""
+    value: Any = values
+    for part in name.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(part)
+    return value
+
+
 def is_within(name: str, group: str) -> bool:
     """Return whether a dotted name is that of a group, or of a parameter or group within it."""
     return f"{name}.".startswith(f"{group}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -17,17 +18,23 @@ E5 = "intfloat/multilingual-e5-small"
 @pytest.fixture(scope="module")
 def configuration(bare: Project) -> Iterator[Configuration]:
     local = "multilingual: {ease: {training: {batch_size: 8}}}\nencoders: {mine: {training: {warmup: 0.5}}}\n"
-    (bare.folder / "conf" / "local" / "parameters.yml").write_text(local, encoding="utf-8")
+    folder = bare.folder / "conf" / "local"
+    (folder / "parameters.yml").write_text(local, encoding="utf-8")
+    # Kedro reads files of this name in any folder.
+    (folder / "mine").mkdir()
+    (folder / "mine" / "parameters.yml").write_text("multilingual: {ease: {training: {seed: 7}}}\n", encoding="utf-8")
     with undisturbed():
         register(bare)
         yield Configuration(bare.folder)
-    (bare.folder / "conf" / "local" / "parameters.yml").unlink()
+    (folder / "parameters.yml").unlink()
+    shutil.rmtree(folder / "mine")
 
 
 @pytest.mark.parametrize(
     ("name", "encoder", "value", "place"),
     [
         ("batch_size", None, 8, "conf/local/parameters.yml"),
+        ("seed", None, 7, "conf/local/mine/parameters.yml"),
         ("learning_rate", None, 3e-3, "encoders.random (conf/base/parameters/encoders.yml)"),
         ("learning_rate", "bert-base-uncased", 3e-5, "bert-base-uncased.yml, methods.ease"),
         ("warmup", "org/mine", 0.5, "encoders.mine (conf/local/parameters.yml)"),
@@ -60,6 +67,11 @@ def test_groups_of_every_kind_have_parameters(configuration: Configuration) -> N
     assert len(names) == len(set(names))
     assert {"engine", "multilingual.setting.languages", "low_resource.ease.training.seed"} <= set(names)
     assert any(name.startswith("tasks.sts.") for name in names)
+
+
+def test_a_parameter_without_a_group_has_a_meaning(configuration: Configuration) -> None:
+    described = {parameter.name for parameter in list_parameters(configuration, "teach") if parameter.description}
+    assert {"teach.accept", "teach.candidates", "teach.language", "teach.min_kept"} <= described
 
 
 def test_a_misspelt_parameter_is_refused_with_the_nearest_name(configuration: Configuration) -> None:

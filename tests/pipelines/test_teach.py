@@ -21,14 +21,17 @@ from ease.errors import EaseError
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import build_tasks, package_tasks
 from ease.io.parquet import read_parquet
+from ease.options import Rows
 from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikidata
 from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
+from ease.pipelines.teach.country_names import write_country_names
 from ease.pipelines.teach.knowledge import retention_tasks
 from ease.pipelines.teach.nodes import build_start, choose_taught_encoder, locate_taught_dumps, locate_taught_sets
+from ease.pipelines.teach.page import describe_training
 from ease.pipelines.teach.prompts import choose_prompt
-from ease.texts.locale_names import write_country_names
+from ease.reporting.teaching import explain_start
 from ease.wikimedia.wikidata import SITELINKS
 from ease.wikimedia.wikipedia import SENTENCES
 from tests.contexts import load_catalog
@@ -234,3 +237,12 @@ def test_what_an_encoder_must_keep_is_located_even_if_the_page_does_not_score_it
     assert retention_tasks(["country_names", "stsb:dev"], catalog.load("params:tasks"), located).keys() == {
         "country_names"
     }, "the STS Benchmark has no data here"
+
+
+@pytest.mark.parametrize(
+    ("train", "reason"), [(False, "teach.train=false"), (None, "knows most languages already")], ids=str
+)
+def test_the_page_says_who_decided_against_training(train: bool | None, reason: str) -> None:
+    assert reason in explain_start(pairs=9, accept=False, trained=False, train=train)
+    described = describe_training(Rows(), ["audit"], train)
+    assert ("teach.train=false" in described) == (train is False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
+from ease.texts import get_kind, kind_names
+from tests.project import ROOT
 from tests.texts.conftest import GatherRows, WriteFile
+
+
+def test_every_module_is_a_documented_kind() -> None:
+    document = (ROOT / "docs" / "training_texts.md").read_text("utf-8")
+    table = document.partition("## Kinds")[2].partition("\n\n- ")[0]
+    names = re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
+    assert sorted(names) == kind_names()
+    titles = [get_kind(name).title for name in names]
+    assert len(set(titles)) == len(titles)
 
 
 def test_byte_order_marks_line_ends_and_blank_lines_are_removed(gather_rows: GatherRows, write_file: WriteFile) -> None:

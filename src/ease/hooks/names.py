@@ -25,22 +25,12 @@ from ease.errors import EaseError
 from ease.io.files import explain_yaml_error
 from ease.methods import method_names
 from ease.names import REMOVED_NAMES, check_name, nearest, suggest
-from ease.options import Words, dotted, format_validation_error, is_within, overlaid
+from ease.options import dotted, format_validation_error, is_within, overlaid, value_at
 from ease.pipelines.parameters import parameter_names
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
-from ease.pipelines.teach.setting import complete_taught_setting
+from ease.pipelines.teach.setting import TEACH_FIELDS, complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
-
-SINGLE: dict[str, Any] = {
-    "teach.accept": bool,
-    "teach.train": bool | None,
-    "teach.min_kept": float,
-    "teach.kept_tasks": Words,
-    "teach.candidates": Words,
-    "teach.max_unknown_words": float,
-}
-"""Types of parameters that belong to no options class; Kedro checks classes alone"""
 
 SHARED = "_"
 """Prefix of parameters that only other parameters refer to (`${_dueam_data.${_dueam}}`)"""
@@ -283,11 +273,12 @@ def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any])
     Parameters of the command line are checked first. The methods' own options are checked by a run that trains.
     """
     types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
-    types |= SINGLE
+    # Kedro's types are classes alone.
+    types |= {name: field.rebuild_annotation() for name, field in TEACH_FIELDS.items()}
     fields = dotted(command_line)
     overridden = [name for name in types if any(is_within(field, name) for field in fields)]
     for name in dict.fromkeys([*overridden, *types]):
-        value = _value_of(name, values)
+        value = value_at(values, name)
         if value is None:
             continue
         try:
@@ -296,13 +287,3 @@ def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any])
             raise EaseError(f"Parameter `{name}`: {format_validation_error(error, types[name])}") from error
         except EaseError as error:
             raise EaseError(f"Parameter `{name}`: {error}") from error
-
-
-def _value_of(name: str, values: Mapping[str, Any]) -> Any:
-    """Return a parameter by its dotted name; None if it is not configured."""
-    value: Any = values
-    for part in name.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(part)
-    return value

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import yaml
+from fsspec.implementations.local import LocalFileSystem
 from kedro.config import OmegaConfigLoader
 from kedro.framework.project import pipelines, settings
 from kedro.io.core import is_parameter
@@ -19,10 +20,10 @@ from ease.encoders.defaults import EncoderDefaults, complete_parameters
 from ease.errors import EaseError
 from ease.methods import get_method, method_names, method_options
 from ease.names import check_name, suggest
-from ease.options import dotted, is_within, validate
+from ease.options import dotted, is_within, validate, value_at
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MULTILINGUAL, Setting
-from ease.pipelines.teach.setting import complete_taught_setting
+from ease.pipelines.teach.setting import TEACH_FIELDS, TeachOptions, complete_taught_setting
 from ease.training.options import TrainingOptions, training_options
 
 _INTRODUCTION = """# Parameters
@@ -69,9 +70,7 @@ class Configuration:
         complete_taught_setting(self.values)
         self._files: dict[str, str] = {}
         for environment in (loader.base_env, env or loader.default_run_env):
-            for file in sorted((folder / environment).rglob("parameters*/**/*.yml")):
-                self._add_file(file, project)
-            for file in sorted((folder / environment).glob("parameters*.yml")):
+            for file in _parameter_files(loader, folder / environment):
                 self._add_file(file, project)
 
     def _add_file(self, file: Path, project: Path) -> None:
@@ -81,10 +80,7 @@ class Configuration:
 
     def value(self, name: str) -> Any:
         """Return the value of a dotted name; None if it is not configured."""
-        value: Any = self.values
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        return value
+        return value_at(self.values, name)
 
     def file(self, name: str) -> str | None:
         """Return the file that has a parameter, or a group around or within it; None if no file has it."""
@@ -94,6 +90,17 @@ class Configuration:
                 return self._files[above]
             above = above.rpartition(".")[0]
         return next((file for other, file in self._files.items() if other.startswith(f"{name}.")), None)
+
+
+def _parameter_files(loader: OmegaConfigLoader, folder: Path) -> list[Path]:
+    """Return the files of parameters of an environment by the loader's patterns, which are those of Kedro's runs."""
+    patterns = loader.config_patterns["parameters"]
+    # Path.glob understands `parameters*/**` as folders alone.
+    matches = {
+        Path(match) for pattern in patterns for match in LocalFileSystem().glob(f"{folder.as_posix()}/{pattern}")
+    }
+    visible = (file for file in matches if not any(part.startswith(".") for part in file.relative_to(folder).parts))
+    return sorted(file for file in visible if file.suffix in {".yml", ".yaml", ".json"})
 
 
 def list_parameters(configuration: Configuration, name: str = "", encoder: str | None = None) -> list[Parameter]:
@@ -156,7 +163,11 @@ def _group_parameters(configuration: Configuration, group: str, model: Any, enco
     else:
         values = dotted({group: value})
         for name in values:
-            yield Parameter(name, values[name], configuration.file(name) or "", "")
+            field = TEACH_FIELDS.get(name)
+            description = ""
+            if field is not None:
+                description = field.description or ""
+            yield Parameter(name, values[name], configuration.file(name) or "", description)
 
 
 def _model_parameters(
@@ -232,6 +243,7 @@ def document_parameters() -> str:
             groups.setdefault(types[name], []).append(name)
     del groups[Recipe], groups[EncoderDefaults]
     sections = {", ".join(f"`{name}`" for name in names): model for model, names in groups.items()}
+    sections["`teach`"] = TeachOptions
     sections["`SETTING.METHOD.training`"] = TrainingOptions
     for method in method_names():
         sections[f"`SETTING.{method}.options`"] = get_method(method).Options

@@ -68,8 +68,15 @@ def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
     return 0 in scores and scores[0] >= max(scores.values())
 
 
-def explain_start(pairs: int, accept: bool, trained: bool = True) -> str:
-    """Return the page's sentence on why the starting encoder was kept, and what to try."""
+def explain_start(pairs: int, accept: bool, trained: bool, train: bool | None) -> str:
+    """Return the page's sentence on why the starting encoder was kept, and what to try.
+
+    Args:
+        pairs: Number of the language's training pairs.
+        accept: Whether `latest` links to the model nevertheless.
+        trained: Whether there was a training run.
+        train: `teach.train`; None if the run decided itself.
+    """
     reason = "the learning rate is too high for this encoder"
     if pairs < FEW_PAIRS:
         reason = f"the language has {pairs:,} pairs"
@@ -77,10 +84,12 @@ def explain_start(pairs: int, accept: bool, trained: bool = True) -> str:
     if not accept:
         linked = " (`latest` links to it only with `teach.accept=true`)"
     if not trained:
+        untrained = "it knows most languages already"
+        if train is False:
+            untrained = "`teach.train=false` excludes training"
         return (
-            f"**The model is the starting encoder, unchanged{linked}**: it knows most languages already, and no letter "
-            "of this one is better read as another. Try another `teach.encoder`; `teach.train=true` trains it "
-            "nevertheless."
+            f"**The model is the starting encoder, unchanged{linked}**: {untrained}, and no letter of this language is "
+            "better read as another. Try another `teach.encoder`, or `teach.train=true`."
         )
     return (
         f"**No evaluation was above the starting encoder, so the model is that encoder, unchanged{linked}**, probably "

@@ -25,6 +25,7 @@ from ease.pipelines.entity_embeddings.nodes import make_start_encoder
 from ease.pipelines.options import AUDIT, SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.teach.country_names import NAMED_LANGUAGES, write_country_names
 from ease.pipelines.teach.fitting import fit_recipe
 from ease.pipelines.teach.knowledge import (
     COUNTRY_NAMES,
@@ -67,7 +68,6 @@ from ease.reporting.teaching import (
     render_teaching,
     summarize_kinds,
 )
-from ease.texts.locale_names import NAMED_LANGUAGES, write_country_names
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
@@ -201,10 +201,10 @@ def build_start(
     from ease.encoders.tokenizer import count_words, find_unknown_words
 
     setting = _starting_from(setting, start)
-    untrained = make_start_encoder(sentences, setting, work)
+    starting_encoder = make_start_encoder(sentences, setting, work)
     of_language = sentences.filter(sentences.language == language)
     words = count_words(drawn_sentences(of_language, setting), Language(language).locale)
-    unknown = find_unknown_words(load_encoder(str(untrained)), words)
+    unknown = find_unknown_words(load_encoder(str(starting_encoder)), words)
     percent = 100 * unknown.share
     examples = ""
     if unknown.examples:
@@ -218,14 +218,14 @@ def build_start(
             "on the dumps."
         )
     if not setting.encoder.name.startswith(RANDOM):
-        choose_prompt(untrained, setting.dev_tasks, evaluation_data, tasks)
-        return untrained
+        choose_prompt(starting_encoder, setting.dev_tasks, evaluation_data, tasks)
+        return starting_encoder
     name = f"{setting.name}.{MLM}"
     lock = lock_for_run(Path(work) / name)
     complete = recipe.complete(setting.encoder.name, encoders)
     file, _ = gather_data(recipe, complete.training.seed, training_pairs, acquire, texts, lock.folder / "texts")
     data = TrainingData(
-        encoder=untrained,
+        encoder=starting_encoder,
         rows=open_gathered(file, texts),
         evaluation_data=evaluation_data,
         dumps=dumps,
@@ -233,7 +233,7 @@ def build_start(
         setting=setting,
     )
     result = train_tracked(name, data, complete, lock, None)
-    # As for any start, the encoder's file names no run, so its scores are added to none.
+    # Like any starting encoder's file, this one names no run, so the encoder's scores are added to none.
     write_origin(result.model, None, setting.encoder)
     return result.model
 
@@ -242,7 +242,7 @@ def learn_letters(
     sentences: Table,
     sitelinks: Table,
     start: dict[str, Any],
-    untrained: Path,
+    starting_encoder: Path,
     evaluation_data: dict[str, Any],
     tasks: TaskParameters,
     options: RespellingOptions,
@@ -263,7 +263,7 @@ def learn_letters(
 
     if start["encoder"].startswith(RANDOM):
         return TaughtLetters(reason="its tokenizer is trained on the language itself").model_dump(mode="json")
-    encode = encode_with(load_encoder(str(untrained)))
+    encode = encode_with(load_encoder(str(starting_encoder)))
     retention = retention_tasks(kept_tasks, tasks, evaluation_data)
     before, country_names = score_retention(encode, retention)
     translations = find_name_pairs(sentences, sitelinks, setting, language)
@@ -275,11 +275,11 @@ def learn_letters(
     of_language = sentences.filter(sentences.language == language)
     texts = list(drawn_sentences(of_language, setting))
     shuffled = names[~is_held_out].sample(frac=1, random_state=setting.encoder.seed)
-    respelling = learn_respelling(untrained, encode, texts, text_pairs(shuffled), held_out, options)
+    respelling = learn_respelling(starting_encoder, encode, texts, text_pairs(shuffled), held_out, options)
     letters = TaughtLetters(**respelling.model_dump(), country_names=country_names)
     if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelling") / "encoder"
-        respell_start(untrained, letters.pieces, folder)
+        respell_start(starting_encoder, letters.pieces, folder)
         after, _ = score_retention(encode_with(load_encoder(str(folder))), retention)
         shutil.rmtree(folder)
         kept = 100 * after / max(before, 1e-9)
@@ -291,12 +291,12 @@ def learn_letters(
     return letters.model_dump(mode="json")
 
 
-def respell_start(untrained: Path, pieces: dict[str, str], folder: Path) -> Path:
+def respell_start(starting_encoder: Path, pieces: dict[str, str], folder: Path) -> Path:
     """Copy an encoder to a folder, with new pieces in its vocabulary."""
     from ease.encoders.vocabulary import add_pieces
 
     with atomic_folder(folder) as partial:
-        shutil.copytree(untrained, partial, dirs_exist_ok=True)
+        shutil.copytree(starting_encoder, partial, dirs_exist_ok=True)
         add_pieces(partial, pieces)
     return folder
 
@@ -315,7 +315,7 @@ def teach_encoder(
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     start: dict[str, Any],
-    untrained: Path,
+    starting_encoder: Path,
     respelling: dict[str, Any],
     training_pairs: Table | None,
     vocabulary: Table,
@@ -323,8 +323,8 @@ def teach_encoder(
 ) -> tuple[Path, Rows]:
     """Let the encoder read the language's letters as those that it knows, and train it as `train_encoder` does.
 
-    A start that knows most languages is not trained unless `train` says so: pairs of a sentence and its entities teach
-    it topics, at the price of what it knows (docs/experiments.md). Batch and length fit the number of pairs.
+    An encoder that knows most languages is not trained unless `train` says so: pairs of a sentence and its entities
+    teach it topics, at the price of what it knows (docs/experiments.md). Batch and length fit the number of pairs.
 
     Args:
         accept: Whether `latest` links to the model even if it is the starting encoder, unchanged.
@@ -336,56 +336,65 @@ def teach_encoder(
     letters = TaughtLetters.model_validate(respelling)
     if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelt") / "encoder"
-        untrained = respell_start(untrained, letters.pieces, folder)
-    known_languages = known_subsets(letters.country_names)
-    if train is None:
-        train = not is_multilingual(letters.country_names)
-    if not train:
-        logger.info(
-            "The starting encoder knows %d of %d large languages, so it is not trained (`teach.train`)",
-            len(known_languages),
-            len(letters.country_names),
-        )
-        encoder = _save_untrained(untrained, letters, setting, dumps, work)
-        if not accept and not letters.helps:
-            withhold(encoder)
-        return encoder, Rows()
-    pairs = int(require_pairs(training_pairs, setting).count().execute())
-    recipe = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-    if not start["encoder"].startswith(RANDOM):
-        # A checkpoint that damages what the starting encoder knows is not the best one.
-        tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(untrained)}}
-    retention: dict[str, dict[str, Any]] = {}
-    if known_languages:
-        if recipe.training.get("min_kept") is None:
+        starting_encoder = respell_start(starting_encoder, letters.pieces, folder)
+    if _decide_training(train, letters.country_names):
+        known_languages = known_subsets(letters.country_names)
+        pairs = int(require_pairs(training_pairs, setting).count().execute())
+        recipe = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
+        if known_languages and recipe.training.get("min_kept") is None:
             recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
-        retention = retention_tasks(kept_tasks, tasks, evaluation_data)
-        retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known_languages}
-    encoder, history = train_encoder(
-        recipe,
-        setting,
-        encoders,
-        tracking,
-        work,
-        tasks,
-        evaluation_data,
-        dumps,
-        untrained,
-        training_pairs,
-        vocabulary,
-        entity_embeddings,
-        retention=retention,
-    )
+        if not start["encoder"].startswith(RANDOM):
+            # A checkpoint that damages what the starting encoder knows is not the best one.
+            tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(starting_encoder)}}
+        retention: dict[str, dict[str, Any]] = {}
+        if known_languages:
+            retention = retention_tasks(kept_tasks, tasks, evaluation_data)
+            retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known_languages}
+        encoder, history = train_encoder(
+            recipe=recipe,
+            setting=setting,
+            encoders=encoders,
+            tracking=tracking,
+            work=work,
+            tasks=tasks,
+            evaluation_data=evaluation_data,
+            dumps=dumps,
+            untrained=starting_encoder,
+            rows=training_pairs,
+            vocabulary=vocabulary,
+            entity_embeddings=entity_embeddings,
+            retention=retention,
+        )
+    else:
+        encoder = _save_untrained(starting_encoder, letters, setting, dumps, work)
+        history = Rows()
     if not accept and not letters.helps and keeps_start(history):
         withhold(encoder)
     return encoder, history
 
 
-def _save_untrained(start: Path, letters: TaughtLetters, setting: Setting, dumps: dict[str, Any], work: str) -> Path:
+def _decide_training(train: bool | None, country_names: dict[str, float]) -> bool:
+    """Return `teach.train`, or by default whether the starting encoder knows few languages; log a refusal."""
+    if train is False:
+        logger.info("The starting encoder is not trained (`teach.train=false`)")
+        return False
+    if train is None and is_multilingual(country_names):
+        logger.info(
+            "The starting encoder knows %d of %d large languages, so it is not trained (`teach.train`)",
+            len(known_subsets(country_names)),
+            len(country_names),
+        )
+        return False
+    return True
+
+
+def _save_untrained(
+    starting_encoder: Path, letters: TaughtLetters, setting: Setting, dumps: dict[str, Any], work: str
+) -> Path:
     """Save an encoder that is not trained with its card, in an MLflow run."""
     from ease.encoders.encoder import load_encoder, save_encoder
 
-    encoder = load_encoder(str(start))
+    encoder = load_encoder(str(starting_encoder))
     spelling = {gain.letter: gain.replacement for gain in letters.letters}
     judgement = letters.model_dump(include={"held_out", "loss_before", "loss_after", "standard_errors", "kept"})
     name = f"{setting.name}.{RESPELLING}"
@@ -422,6 +431,7 @@ def report_teaching(
     setting: Setting,
     language: str,
     accept: bool,
+    train: bool | None,
     work: str,
 ) -> tuple[Path, DataFrame]:
     """Write one page with the scores before and after, the training data and the development curve.
@@ -435,7 +445,7 @@ def report_teaching(
     verdict = ""
     if keeps_start(history) and not letters.helps:
         verdict = explain_start(
-            int(pairs.set_index("language")["pairs"].get(language, 0)), accept, trained=bool(history)
+            int(pairs.set_index("language")["pairs"].get(language, 0)), accept, trained=bool(history), train=train
         )
     caption = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
     logger.info("%s\n%s", caption, format_table(summarize_kinds(scores)))
@@ -454,7 +464,7 @@ def report_teaching(
         "Entities": f"{entity_vocabulary.count().execute():,}",
         "Languages that the starting encoder knows": describe_known(letters.country_names),
         "Letters": describe_letters(letters, letters.kept),
-        "Trained": describe_training(history, setting),
+        "Trained": describe_training(history, setting.dev_tasks, train),
         "Hard negatives": types,
     }
     languages = describe_languages(ingest_summary, pairs)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ease.lazy import DataFrame, pd
 from ease.options import Rows
-from ease.pipelines.setting import Setting
 from ease.pipelines.teach.knowledge import known_subsets
 
 
@@ -26,11 +26,13 @@ def describe_known(country_names: dict[str, float]) -> str:
     return f"{len(known_subsets(country_names))} of {len(country_names)}, by the names of countries ({scores})"
 
 
-def describe_training(history: Rows, setting: Setting) -> str:
-    """Say whether the encoder was trained, and what chose the checkpoint."""
+def describe_training(history: Rows, dev_tasks: Sequence[str], train: bool | None) -> str:
+    """Say whether the encoder was trained, by whose choice, and what chose the checkpoint."""
+    if not history and train is False:
+        return "no, by `teach.train=false`"
     if not history:
         return "no: it knows most languages, and training would cost more than a small Wikipedia gives (`teach.train`)"
-    return f"yes; the checkpoint was chosen by {', '.join(setting.dev_tasks)}"
+    return f"yes; the checkpoint was chosen by {', '.join(dev_tasks)}"
 
 
 def describe_languages(ingest_summary: dict[str, Any], pairs: DataFrame) -> DataFrame:

@@ -76,7 +76,7 @@ def _start() -> Pipeline:
             "teach.dumps",
             "teach.start",
             "params:tasks",
-            # A start with random weights is trained by masked-language modelling first.
+            # An encoder with random weights is trained by masked-language modelling first.
             f"params:teach.{MLM}",
             "params:teach.setting",
             "params:encoders",
@@ -180,6 +180,7 @@ def _report() -> Pipeline:
             "params:teach.setting",
             "params:teach.language",
             "params:teach.accept",
+            "params:teach.train",
             "params:work",
         ],
         outputs=["teach.teaching_page", "teach.teaching_scores"],

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
 from ease.errors import EaseError
-from ease.options import split_words
+from ease.options import StrictModel, Words, split_words
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import TEACH
 from ease.sample.options import SAMPLE_LANGUAGES
@@ -14,6 +17,38 @@ from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_lan
 
 AUTO = "auto"
 """Value of `teach.encoder` that selects the best of `teach.candidates`"""
+
+
+class TeachOptions(StrictModel):
+    """Parameters of `teach` beside its groups; nodes read them one by one, as `teach.language` and so on."""
+
+    language: str = Field(description="Wikipedia's code of the language")
+    companions: Words | None = Field(
+        description="languages to train on beside it; null: English and the nearest large ones by CLDR"
+    )
+    encoder: str = Field(
+        description="encoder to start from: a hub name, a folder, `random:`, which masked-language modelling trains on "
+        "the dumps first, or `auto`: the best of `candidates`"
+    )
+    candidates: Words = Field(
+        description="encoders that `auto` compares by how many names and first sentences they match with those of "
+        "articles about the same items"
+    )
+    accept: bool = Field(
+        description="whether `latest` links to the model even if it is the starting encoder, unchanged"
+    )
+    train: bool | None = Field(description="whether to train; null: if the starting encoder knows few languages")
+    min_kept: float = Field(
+        description="minimum share that the model keeps of the starting encoder's scores on `kept_tasks`, in percent"
+    )
+    kept_tasks: Words = Field(description="tasks that measure what the starting encoder knows, if their sets are there")
+    max_unknown_words: float = Field(
+        description="highest share of the language's words, in percent, with a token that the encoder does not know"
+    )
+
+
+TEACH_FIELDS: dict[str, FieldInfo] = {f"{TEACH}.{name}": field for name, field in TeachOptions.model_fields.items()}
+"""The fields of `TeachOptions` by the parameters' names"""
 
 
 def complete_taught_setting(parameters: dict[str, Any]) -> None:

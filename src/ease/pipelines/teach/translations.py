@@ -5,7 +5,7 @@ from __future__ import annotations
 from ease.entities.translations import find_translations
 from ease.lazy import DataFrame, Table
 from ease.pipelines.setting import Setting
-from ease.texts.locale_names import NAMES_PIVOT
+from ease.pipelines.teach.country_names import NAMES_PIVOT
 
 PAIR_CHARACTERS = 300
 """Characters of a first sentence, more than the shortest encoder reads"""

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from ease.configuration import default_parameters
 from ease.evaluation.tasks import build_task
-from ease.texts.locale_names import NAMED_LANGUAGES, country_names, write_country_names
+from ease.pipelines.teach.country_names import NAMED_LANGUAGES, country_names, write_country_names
 
 
 def test_countries_are_an_evaluation_set_of_each_language(tmp_path: Path) -> None:
