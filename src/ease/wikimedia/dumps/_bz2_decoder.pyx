@@ -23,6 +23,7 @@ cdef enum:
     GROUP_SYMBOLS = 50
     LONGEST_CODE = 20
     SHORT_BITS = 10  # the symbols of codes up to this length stand in a table
+    RECENT = 8  # bytes of an order that fit in an integer
     RUN_SYMBOLS = 2  # the symbols 0 and 1 are digits of the length of a run
     LANES = 8  # pieces followed at a time
     MAX_PIECES = 512  # with more of them the lanes end closer together, with fewer there is less to join
@@ -48,6 +49,12 @@ cdef struct Code:
     int32_t offsets[LONGEST_CODE + 2]  # by length: added to a code, its place in `symbols`
     uint16_t symbols[MAX_SYMBOLS]
 
+cdef struct Order:
+    # The bytes of the block by their last use: the latest ones, of which most symbols are, from the lowest bits on, so
+    # that moving one of these to the front takes no branch; and the older ones.
+    uint64_t recent
+    uint8_t older[256 - RECENT]
+
 cdef struct Piece:
     # A part of the text, found by following links from `link` to the beginning of another piece.
     uint32_t link
@@ -66,7 +73,7 @@ cdef struct Block:
     uint8_t byte_values[256]
     uint8_t selectors[MAX_SELECTORS]
     Code codes[MAX_CODES]
-    uint8_t text[MAX_LENGTH]  # the transformed text, then the text
+    uint8_t text[MAX_LENGTH + 8]  # the transformed text, then the text; a short run is written as eight bytes
     # The next place in the chain, times 256, and the byte on the way there; or BEGINS_PIECE and the number of a piece.
     uint32_t links[MAX_LENGTH]
     Piece pieces[MAX_PIECES]
@@ -303,28 +310,32 @@ cdef inline int read_symbol(Bits* bits, const Code* code) noexcept nogil:
 cdef bint read_symbols(Block* block, Bits* block_bits) noexcept nogil:
     """Read the transformed text, and count its bytes."""
     cdef Bits bits = block_bits[0]  # a local copy, which the compiler may keep in registers
-    cdef uint8_t front[256]  # the bytes of the block by their last use
+    cdef Order order
     cdef const Code* code
     cdef uint32_t length = 0, run = 0, weight = 1
     cdef int group, symbol, end_symbol = block.distinct_bytes + 1
+    cdef uint8_t byte
     memset(block.counts, 0, sizeof(block.counts))
-    memcpy(front, block.byte_values, block.distinct_bytes)
+    begin_order(&order, block)
     for group in range(block.selector_count):
         if bits.next > bits.last:
             return False
         code = &block.codes[block.selectors[group]]
         for _ in range(GROUP_SYMBOLS):
             symbol = read_symbol(&bits, code)
-            if symbol == INVALID:
-                return False
             if symbol < RUN_SYMBOLS:  # digits of the length of a run, in base 2 with the digits 1 and 2
+                if symbol == INVALID:
+                    return False
                 run += weight << symbol
                 weight <<= 1
                 if run > MAX_LENGTH - length:
                     return False
                 continue
             if run:
-                add_bytes(block, front[0], run, &length)
+                byte = <uint8_t> order.recent
+                write_run(block.text + length, byte, run)
+                block.counts[byte] += run
+                length += run
                 run = 0
                 weight = 1
             if symbol == end_symbol:
@@ -333,26 +344,46 @@ cdef bint read_symbols(Block* block, Bits* block_bits) noexcept nogil:
                 return True
             if length == MAX_LENGTH:
                 return False
-            add_bytes(block, move_to_front(front, symbol - 1), 1, &length)
+            byte = move_to_front(&order, symbol - 1)
+            block.text[length] = byte
+            block.counts[byte] += 1
+            length += 1
     return False
 
 
-cdef inline void add_bytes(Block* block, uint8_t byte, uint32_t count, uint32_t* length) noexcept nogil:
-    memset(block.text + length[0], byte, count)
-    block.counts[byte] += count
-    length[0] += count
+cdef inline void begin_order(Order* order, const Block* block) noexcept nogil:
+    cdef uint8_t values[256]
+    cdef int place
+    memset(values, 0, sizeof(values))
+    memcpy(values, block.byte_values, block.distinct_bytes)
+    memcpy(order.older, values + RECENT, sizeof(order.older))
+    order.recent = 0
+    for place in range(RECENT):
+        order.recent |= <uint64_t> values[place] << 8 * place
 
 
-cdef inline uint8_t move_to_front(uint8_t* front, int place) noexcept nogil:
-    cdef uint8_t byte = front[place]
-    if place < 16:  # faster than a call for the few bytes of most symbols
-        while place:
-            front[place] = front[place - 1]
-            place -= 1
-    else:
-        memmove(front + 1, front, place)
-    front[0] = byte
+cdef inline uint8_t move_to_front(Order* order, int place) noexcept nogil:
+    """Return the byte at a place of the order, which becomes the first one."""
+    cdef uint8_t byte
+    cdef uint64_t moved
+    if place < RECENT:
+        byte = <uint8_t> (order.recent >> 8 * place)
+        moved = (<uint64_t> 2 << (8 * place + 7)) - 1  # the bits of all bytes up to this one
+        order.recent = (order.recent & ~moved) | (order.recent << 8 & moved) | byte
+        return byte
+    byte = order.older[place - RECENT]
+    memmove(order.older + 1, order.older, place - RECENT)
+    order.older[0] = <uint8_t> (order.recent >> 56)
+    order.recent = order.recent << 8 | byte
     return byte
+
+
+cdef inline void write_run(uint8_t* target, uint8_t byte, uint32_t size) noexcept nogil:
+    """Write a byte so often, and up to eight bytes beyond, which the next ones replace: most runs are short."""
+    cdef uint64_t ones = 0x0101010101010101, eight = ones * byte
+    memcpy(target, &eight, sizeof(eight))
+    if size > sizeof(eight):
+        memset(target + sizeof(eight), byte, size - sizeof(eight))
 
 
 cdef void revert_transform(Block* block) noexcept nogil:

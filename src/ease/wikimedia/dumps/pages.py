@@ -293,7 +293,7 @@ def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
         return "redirect"
     if page.model != "wikitext":
         return "not_wikitext"
-    if not page.text.strip():
+    if not page.text or page.text.isspace():
         return "empty"
     return None
 
@@ -311,13 +311,16 @@ def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[
         prefix = title.partition(":")[0].replace("_", " ").strip().lower()
         namespace = site().namespaces.get(prefix, 0)
     revision: dict[str, etree._Element] = {}
+    text = ""
     if namespaces is None or namespace in namespaces:
         if "revision" not in parts:
             raise ValueError("it has no revision")
         revision = _newest_revision(page)
         if "text" not in revision:
             raise ValueError(f"its revision has no <text>, but {', '.join(f'<{name}>' for name in revision)}")
-        if not revision["text"].text and read_number(revision["text"].get("bytes") or "0"):
+        # Once: lxml decodes the text anew at each access.
+        text = _text_of(revision, "text")
+        if not text and read_number(revision["text"].get("bytes") or "0"):
             raise ValueError("its <text> is empty but has bytes, as in a dump of stubs")
     redirect = None
     if "redirect" in parts:
@@ -328,7 +331,7 @@ def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[
         namespace=namespace,
         revision_id=read_number(_text_of(revision, "id") or "0"),
         redirect=redirect,
-        text=_text_of(revision, "text"),
+        text=text,
         model=_text_of(revision, "model") or "wikitext",
         timestamp=_text_of(revision, "timestamp"),
     )

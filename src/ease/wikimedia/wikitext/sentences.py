@@ -8,6 +8,7 @@ polyglot is under the GPLv3. Only this module imports polyglot, and only for the
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -20,6 +21,7 @@ from ease.wikimedia.wikitext.passes import cut_sentences
 SplitterEngine = Literal["polyglot", "icu"]
 _Boundaries = Callable[[str], Sequence[int]]
 """Function that returns the UTF-16 offsets of a text's sentence ends."""
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
 _NOT_INSTALLED = (
     "The sentence splitter polyglot is not installed: choose icu (`ingest.splitter=icu`), which finds the same "
     "sentences, or install polyglot with pip."
@@ -54,7 +56,7 @@ class SentenceSplitter:
         boundaries = self._boundaries(text)
         # ICU counts UTF-16 units, of which characters beyond U+FFFF have two.
         if not text.isascii() and len(text.encode("utf-16-le", "surrogatepass")) != 2 * len(text):
-            wide_places = [place for place, character in enumerate(text) if character > "\uffff"]
+            wide_places = [wide.start() for wide in _WIDE.finditer(text)]
             # Offset in UTF-16 units after each wide character.
             wide_ends = [place + index + 2 for index, place in enumerate(wide_places)]
             boundaries = [boundary - bisect_right(wide_ends, boundary) for boundary in boundaries]
