@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from huggingface_hub import ModelCard
@@ -29,6 +30,16 @@ def write() -> str:
         scores={"sts|dev": 71.234},
         embedding="128 dimensions.",
     )
+
+
+def test_the_card_answers_each_of_mtebs_questions_about_openness() -> None:
+    from mteb.models import model_meta
+
+    asked = model_meta.ModelMeta.create_empty().openness
+    rows = re.findall(r"(?m)^\| (.+?) +\| (.+?) +\|$", write().partition("## Openness")[2])
+    answers = dict(rows[2:])
+    assert set(answers) == set(asked)
+    assert answers["open license"].strip("`") in model_meta.OPEN_LICENSES
 
 
 def test_test_scores_are_added_and_replaced_one_by_one() -> None:

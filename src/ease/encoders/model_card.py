@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from pydantic import Field
 
+from ease import __version__
 from ease.options import StrictModel, dotted
 
 WIKIPEDIA_LICENCE = "CC BY-SA 4.0 (until June 2023: 3.0) and GFDL"
@@ -93,8 +94,22 @@ def model_card(
         _section("Languages", ", ".join(data.languages)),
         _section("Development scores", _development_scores(scores or {}, start_scores or {})),
         _section("Parameters", _table(("parameter", "value"), parameter_rows)),
+        _section("Openness", _openness(data.licence)),
     ]
     return f"---\n{front}---\n\n" + "\n\n".join(filter(None, sections)) + "\n"
+
+
+def _openness(licence: str) -> str:
+    """Return what there is for each point of MTEB's `ModelMeta.openness`, for whoever adds the model to MTEB."""
+    points = [
+        ("open weights", "this folder"),
+        ("open license", f"`{licence}`"),
+        ("open training code", f"EASE {__version__}, Apache-2.0; the parameters are above"),
+        ("open training data", "the sources above, under their licences"),
+        ("paper", "that of the method, if it has one"),
+        ("model card", "this text"),
+    ]
+    return _table(("MTEB asks for", "here"), points)
 
 
 def _development_scores(scores: Mapping[str, float], start_scores: Mapping[str, float]) -> str:
