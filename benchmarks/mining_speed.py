@@ -3,14 +3,15 @@
     python -m benchmarks.mining_speed
     python -m benchmarks.mining_speed --links 1000000 10000000 100000000 --memory-limit 6GB
     python -m benchmarks.mining_speed --engines duckdb spark
+    python -m benchmarks.mining_speed --engines duckdb spark --spark-master spark://127.0.0.1:7077
 
-`ease.entities` counts, filters, samples and mines generated links with Wikipedia's skew on DuckDB, and on Spark in
-local mode if it is named; the rows of both are compared. Each size and engine runs in a new process.
+`ease.entities` counts, filters, samples and mines generated links with Wikipedia's skew on DuckDB, and on Spark if it
+is named, in local mode or on a standalone cluster on this machine; the rows of both are compared. Each size and engine
+runs in a new process. Memory is the peak of each stage, on Spark of the driver and the executors together.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import tempfile
 import time
@@ -19,14 +20,24 @@ from typing import NamedTuple
 
 import duckdb
 import ibis
+import psutil
 
-from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
+from benchmarks.common import (
+    command_line_parser,
+    in_new_process,
+    peak_megabytes,
+    print_head,
+    print_row,
+    reset_peak_memory,
+)
 from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
 from ease.entities.pairs import PairOptions, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 TABLES = ("links", "sentences", "entity_types")
 STAGES = ("vocabulary", "pairs", "negatives")
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+"""The program of the processes that compute for a standalone cluster's driver"""
 LINKS_PER_PAGE = 30
 LINKS_PER_SENTENCE = 3
 LINKS_PER_ENTITY = 20
@@ -43,9 +54,10 @@ class Run(NamedTuple):
 
     links: int
     pairs: int
-    gigabytes: float
     seconds: list[float]
-    """Of each stage, then of all"""
+    """Of each stage"""
+    gigabytes: list[float]
+    """Of each stage"""
 
 
 def write_link_tables(folder: Path, links: int, memory_limit: str) -> None:
@@ -70,30 +82,49 @@ def write_link_tables(folder: Path, links: int, memory_limit: str) -> None:
             engine.execute(f"COPY ({query}) TO '{folder / name}.parquet' (FORMAT parquet)")
 
 
-def connect(engine: str, spill: Path, memory: str, threads: int) -> ibis.BaseBackend:
-    """Connect to DuckDB in this process, or start Spark: a Java process with the memory limit as its heap."""
+def connect(engine: str, spill: Path, memory: str, threads: int, spark_master: str | None) -> ibis.BaseBackend:
+    """Connect to DuckDB in this process, or start Spark, whose Java processes have the memory limit as their heap."""
     if engine == "duckdb":
         connection = ibis.duckdb.connect(memory_limit=memory, threads=threads, temp_directory=str(spill))
         connection.raw_sql("SET enable_progress_bar = false")
         return connection
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local[{threads}]")
-    builder = builder.config("spark.driver.memory", memory.upper().replace("GB", "g"))
+    heap = memory.upper().replace("GB", "g")
+    builder = SparkSession.builder.master(spark_master or f"local[{threads}]")
+    builder = builder.config("spark.driver.memory", heap).config("spark.executor.memory", heap)
     builder = builder.config("spark.local.dir", str(spill)).config("spark.ui.showConsoleProgress", "false")
     return ibis.pyspark.connect(builder.getOrCreate())
 
 
-def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int) -> Run:
+def engine_processes(connection: ibis.BaseBackend) -> list[int]:
+    """Return the processes that compute: this one for DuckDB; for Spark, its driver and the executors."""
+    if connection.name == "duckdb":
+        return [psutil.Process().pid]
+    driver = connection._session._jvm.ProcessHandle.current().pid()
+    processes = psutil.process_iter(["pid", "cmdline"])
+    # Nothing is known of another process that has just ended.
+    executors = [process.pid for process in processes if EXECUTOR in (process.info["cmdline"] or ())]
+    return [driver, *executors]
+
+
+def mine(
+    folder: Path, per_language: int, engine: str, memory: str, threads: int, spark_master: str | None = None
+) -> Run:
     """Count, filter, sample and mine; each table is written before the next is computed."""
-    connection = connect(engine, folder / "spill", memory, threads)
+    connection = connect(engine, folder / "spill", memory, threads, spark_master)
     links, sentences, types = (connection.read_parquet(folder / f"{name}.parquet") for name in TABLES)
-    marks = [time.perf_counter()]
+    seconds: list[float] = []
+    gigabytes: list[float] = []
 
     def stage(table: ibis.Table) -> ibis.Table:
-        path = folder / f"{engine}-{STAGES[len(marks) - 1]}.parquet"
+        path = folder / f"{engine}-{STAGES[len(seconds)]}.parquet"
+        for process in engine_processes(connection):
+            reset_peak_memory(process)
+        started = time.perf_counter()
         connection.to_parquet(table, path)
-        marks.append(time.perf_counter())
+        seconds.append(time.perf_counter() - started)
+        gigabytes.append(sum(map(peak_megabytes, engine_processes(connection))) / 1024)
         return connection.read_parquet(path)
 
     vocabulary = stage(build_vocabulary(links, None, VocabularyOptions(min_link_count=10), LANGUAGES))
@@ -102,13 +133,7 @@ def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int
     appearing = links.select("language", "page_id", "entity")
     mining = MiningInputs(appearing, types, HardNegativeOptions(without="drop"))
     mined = stage(mine_hard_negatives(pairs, mining, vocabulary))
-    process = "self"
-    if engine == "spark":
-        # Spark's memory is that of its Java process.
-        process = connection._session._jvm.ProcessHandle.current().pid()
-    gigabytes = peak_megabytes(process) / 1024
-    seconds = [after - before for before, after in itertools.pairwise(marks)]
-    return Run(links.count().execute(), mined.count().execute(), gigabytes, [*seconds, marks[-1] - marks[0]])
+    return Run(links.count().execute(), mined.count().execute(), seconds, gigabytes)
 
 
 def differing_rows(folder: Path) -> int:
@@ -127,25 +152,29 @@ def main() -> None:
     parser.add_argument("--links", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--per-language", type=int, default=3_000_000, help="most pairs of a language")
     parser.add_argument("--engines", nargs="+", choices=["duckdb", "spark"], default=["duckdb"])
-    parser.add_argument("--memory-limit", default="6GB", help="of DuckDB, and Spark's heap; both spill to disk")
+    parser.add_argument("--memory-limit", default="6GB", help="of DuckDB, and of Spark's heaps; both spill to disk")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--spark-master", help="address of a standalone cluster; default: Spark in local mode")
     parser.add_argument("--folder", type=Path, help="parent of the temporary folder for the tables")
     options = parser.parse_args()
-    stages = [f"{name} s" for name in (*STAGES, "all")]
-    print_head("engine", "links", "pairs mined", *stages, "relative to n log n", "peak GB")
+    stages = [f"{name}, s (GB)" for name in STAGES]
+    print_head("engine", "links", "pairs mined", *stages, "all, s", "relative to n log n")
     first: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir=options.folder) as work:
         for links in options.links:
             folder = Path(work) / str(links)
             write_link_tables(folder, links, options.memory_limit)
             for engine in options.engines:
-                run = in_new_process(mine, folder, options.per_language, engine, options.memory_limit, options.threads)
-                each = run.seconds[-1] / (run.links * math.log(run.links))
+                limits = options.memory_limit, options.threads
+                run = in_new_process(mine, folder, options.per_language, engine, *limits, options.spark_master)
+                total = sum(run.seconds)
+                each = total / (run.links * math.log(run.links))
                 growth = each / first.setdefault(engine, each)
-                seconds = [f"{stage:.1f}" for stage in run.seconds]
-                print_row(
-                    *(engine, f"{run.links:,}", f"{run.pairs:,}", *seconds, f"{growth:.2f}"), f"{run.gigabytes:.1f}"
-                )
+                costs = [
+                    f"{seconds:.1f} ({gigabytes:.1f})"
+                    for seconds, gigabytes in zip(run.seconds, run.gigabytes, strict=True)
+                ]
+                print_row(engine, f"{run.links:,}", f"{run.pairs:,}", *costs, f"{total:.1f}", f"{growth:.2f}")
             if {"duckdb", "spark"} <= {*options.engines}:
                 print(f"\nHard negatives that only one engine has: {differing_rows(folder):,}\n", flush=True)
 

@@ -56,7 +56,8 @@ def test_spark_mines_the_rows_of_duckdb() -> None:
     rows = rows_of(output)
     assert [row[:2] for row in rows] == [["duckdb", "3000"], ["spark", "3000"]]
     assert 500 < int(rows[0][2]) == int(rows[1][2]) <= 3000
-    assert all(float(cell) >= 0 for row in rows for cell in row[3:])
+    assert all(float(cell.split()[0]) >= 0 for row in rows for cell in row[3:])
+    assert all(0.05 < float(cell[cell.index("(") + 1 : -1]) < 4 for row in rows for cell in row[3:6])
     assert "\nHard negatives that only one engine has: 0\n" in output
 
 
