@@ -120,9 +120,7 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
     )
 
     if constants.HF_HUB_OFFLINE:
-        raise ValueError(
-            f"there is no folder {name!r}, HF_HUB_OFFLINE is set, and the cache of this machine has no such model"
-        )
+        raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
     answers: list[Any] = []
 
     def ask() -> None:
@@ -158,11 +156,10 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
 
 def place_of(name: str, revision: str | None = None) -> str:
     """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it."""
-    if name and Path(name).exists():
+    if Path(name).exists():
         if revision is not None:
             raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")
         return name
-    _require_hub_name(name)
     try:
         ask_hub(name, revision)
     except ValueError:
@@ -171,12 +168,6 @@ def place_of(name: str, revision: str | None = None) -> str:
             raise
         return str(cached)
     return name
-
-
-def _require_hub_name(name: str) -> None:
-    """Refuse a name that is no folder's and cannot be one on the hub: it is a path."""
-    if not HUB_NAME.fullmatch(name):
-        raise ValueError(f"there is no folder {name!r}")
 
 
 def commit_of(name: str, revision: str | None = None) -> str | None:
@@ -193,7 +184,7 @@ def _local_folder(name: str, revision: str | None = None) -> Path | None:
     """Return an encoder's own folder or file, or its folder in the hub's cache, which is named by the commit."""
     from huggingface_hub import try_to_load_from_cache
 
-    if name and Path(name).exists():
+    if Path(name).exists():
         return Path(name)
     if not HUB_NAME.fullmatch(name):
         return None
@@ -252,8 +243,8 @@ def _check_files(name: str) -> None:
             raise ValueError(f"there is no file {name}")
         return
     folder = _local_folder(name)
-    if folder is None:
-        _require_hub_name(name)
+    if folder is None and not HUB_NAME.fullmatch(name):
+        raise ValueError(f"there is no folder {name}")
     if folder is None or _is_to_download(name, folder):
         files = ask_hub(name)
         if MODULES not in files and not (CONFIG in files and files & set(WEIGHTS)):
