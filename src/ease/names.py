@@ -91,6 +91,9 @@ def _successor(name: str, names: Collection[str]) -> str:
 
 def check_name(name: str, names: Collection[str], what: str) -> None:
     """Raise EaseError if a name does not exist; `what` is the kind of the names."""
+    if not isinstance(name, str):
+        # Of YAML or JSON, where a name may be null or a number.
+        raise EaseError(f"Unknown {what} {name!r}: give a text, one of {', '.join(sorted(names))}.")
     if name not in names:
         raise EaseError(f"Unknown {what} {name!r}: {suggest(name, names)}")
 

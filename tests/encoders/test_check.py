@@ -73,7 +73,7 @@ def as_pointer(name: str) -> Callable[[Path], None]:
         *((with_length(length), f"`max_seq_length` is {length!r}, in sent") for length in (-1, 0, "64", 1.5, True)),
         *((as_pointer(name), f"{name} is a pointer of Git LFS") for name in ("model.safetensors", "tokenizer.json")),
         (with_config(model_type="nobert"), "nobert"),
-        (truncated, "model are incomplete ("),
+        (truncated, "model are cut or damaged"),
         (without("model.safetensors"), "has no weights: none of model.safetensors"),
         (with_config(num_hidden_layers=2), "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),
         (without("tokenizer*"), "it has no tokenizer"),

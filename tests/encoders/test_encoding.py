@@ -50,6 +50,12 @@ def test_embeddings_equal_the_encoders_in_input_order(folder: Path) -> None:
     assert found.dtype == np.float32
 
 
+@pytest.mark.parametrize("sentences", ["one", [None], [1], [b"one"], ["one \ud800"]])
+def test_what_is_no_list_of_texts_is_refused(folder: Path, sentences: Any) -> None:
+    with pytest.raises(EaseError):
+        encode_with(folder)(sentences)
+
+
 def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> None:
     options = EncodingOptions(batch_size=2, cache=tmp_path)
     first, second = (Counted(str(folder), device="cpu") for _ in range(2))

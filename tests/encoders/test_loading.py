@@ -7,6 +7,7 @@ import socket
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
+from transformers import PreTrainedModel
 
 import ease
 from ease.encoders.check import check_encoder
@@ -44,6 +46,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def loaded(folder: Path, **options: Any) -> SentenceTransformer:
     return load_for_evaluation(str(folder), LoadingOptions(**options))
+
+
+def test_encoders_are_loaded_by_several_threads(folder: Path) -> None:
+    """transformers replaces this method for all threads while it reads a model."""
+    method = PreTrainedModel.tie_weights
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(loaded, [folder] * 24))
+    assert PreTrainedModel.tie_weights is method
 
 
 def test_an_encoder_that_is_no_longer_used_is_freed_before_the_next_one(

@@ -120,7 +120,7 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
     [
         (bz2.compress(HEADED.encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
         (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not 3 finite numbers"),
-        (b"<html>\n", "not a text file of vectors"),
+        (b"<html>\n", "is a web page"),
         (b"9" * 5000 + b" " + b"9" * 5000 + b"\n", "have 999999999 dimensions"),
         (bz2.compress(b"ENTITY/A" + bytes(50 << 20)), "line 1: longer than 1048576 bytes"),
     ],

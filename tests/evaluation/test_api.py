@@ -68,7 +68,6 @@ def test_a_mapping_may_define_a_task(encoder: SentenceTransformer, data: Path) -
         ({"stsb": {"pth": "x"}}, {}, "Options of the task 'stsb': there is no field `pth`"),
         ("stsb", {"options": {"dimension": 4}}, "`options` are for an encoder given by its name"),
         ([], {}, "No task is named: name one, such as stsb"),
-        (None, {}, "No task is named"),
         (
             ["sts17"],
             {},

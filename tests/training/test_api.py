@@ -108,6 +108,18 @@ def with_column(name: str, values: list[Any]) -> pd.DataFrame:
         (pairs(), {"entity_embeddings": VECTORS}, "must be vectors of one length"),
         (with_column("sentence", [1, 2, 3]), {}, "The column 'sentence' holds int64: give texts"),
         (with_column("sentence", ["a", None, "b"]), {}, "1 pairs have no 'sentence', the first in row 1"),
+        (with_column("sentence", ["a", "\u00a0 ", "b"]), {}, "1 pairs have a blank 'sentence', the first in row 1"),
+        (with_column("entity", ["Q1", "", "Q2"]), {}, "1 pairs have a blank 'entity'"),
+        (with_column("hard_negatives", ["Q2"] * 3), {}, "the column 'hard_negatives': rename it to 'hard_negative'"),
+        (
+            with_column("language", ["en", None, "de"]),
+            {"batches": {"languages": "single"}},
+            "1 pairs have no 'language'",
+        ),
+        (pa.Table.from_arrays([pa.array(["a"])] * 2, names=["sentence", "sentence"]), {}, "'sentence' twice"),
+        ({"sentence": ["a \ud800"], "entity": ["Q1"]}, {}, "is not Unicode"),
+        (pairs(), {"entity_embeddings": {name: [float("nan")] for name in VECTORS}}, "NaN"),
+        (pairs(), {"entity_embeddings": dict.fromkeys(VECTORS, 1.0)}, "must be vectors"),
         (with_column("further_entities", ["Q1"] * 3), {}, "holds .*string: give a list for each"),
         (with_column("hard_negative", [1, None, 2]), {}, "holds double: give texts as in 'entity'"),
         (with_column("hard_negative", [None, "Q1", "Q3"]), {}, "of row 2 is the pair's own entity"),
@@ -116,6 +128,12 @@ def with_column(name: str, values: list[Any]) -> pd.DataFrame:
 def test_faults_are_named(files: Path, table: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(EaseError, match=message):
         train(table, str(files / "encoder"), "ease_plus", **{**LOOP, **options})
+
+
+def test_columns_that_other_tools_read_are_ignored(files: Path) -> None:
+    """Only a column that is named nearly like one that is missing may be a misspelling."""
+    table = pairs().assign(id=range(len(pairs())), source="wiki", positive="b", hard_negative=None)
+    train(table, str(files / "encoder"), "simcse", **{**LOOP, "max_steps": 1})
 
 
 def test_a_folder_has_one_training(files: Path, tmp_path: Path) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sentence_transformers import SentenceTransformer
+
+from ease.arguments import checked
+from ease.encoders.encoder import load_encoder
 from ease.encoders.saved import MODELS, current_encoder, trained_methods
 from ease.errors import EaseError
 from ease.io.files import GLOBALS, read_globals, read_json
 from ease.names import suggest
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
 PUBLISHED = Path(__file__).with_name("published.json")
 """The published models; `make release` writes it, and docs/models.md from it."""
 
 
+@checked
 def load(setting: str = "multilingual", method: str = "ease", project: str | Path = ".") -> SentenceTransformer:
     """Load an encoder that a project has trained (`latest`), or a published one from the Hugging Face hub.
 
@@ -33,8 +34,6 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
         >>> import ease
         >>> ease.load("multilingual", "ease").encode(["Ein Satz.", "A sentence."]).shape
     """
-    from ease.encoders.encoder import load_encoder
-
     published = {row["name"]: row["repository"] for row in read_json(PUBLISHED) or ()}
     if setting in published:
         return load_encoder(published[setting])

@@ -6,18 +6,19 @@ or tag on the hub, None `main`.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
-from typing import Any
+from threading import Lock, Thread
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
+from ease.io.contents import POINTER, is_pointer
 from ease.io.files import read_json
 
 HUB_TIMEOUT = 5.0
@@ -28,23 +29,34 @@ HUB_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")
 
 MODULES = "modules.json"
 """List of an encoder's modules, which sentence-transformers saves"""
+ADAPTER = "adapter_config.json"
+"""Configuration of PEFT's adapters"""
 CONFIG = "config.json"
 """Configuration of a transformer"""
 LENGTH = "sentence_bert_config.json"
 """Settings of an encoder's transformer, which sentence-transformers saves"""
 WEIGHTS = tuple(name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json"))
 
-_POINTER = b"version https://git-lfs.github.com/spec/"
-# The specification limits pointers to 1,024 bytes.
-_MAX_POINTER_BYTES = 1024
+_SMALL_JSON = 1 << 20
+"""Bytes; a tokenizer's file has several million, and is read with the tokenizer"""
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 """Folder of a model of an organisation in the hub's cache"""
 _LAYER = re.compile(r"encoder\.layer\.\d+\.")
 """Names of the weights of BERT's and RoBERTa's layers"""
 _UNUSED = re.compile(r"(^|\.)(pooler|decoder)\.")
 """Names of weights without which texts are embedded all the same"""
+READING = Lock()
+"""Held while transformers reads a model: meanwhile it replaces `PreTrainedModel.tie_weights` for all threads, and two
+threads at once leave it replaced."""
 _NO_CODE = {"local_files_only": True, "trust_remote_code": False}
 """transformers would otherwise ask on a terminal whether to run code that is in the folder."""
+
+
+class _Module(BaseModel):
+    """An entry of an encoder's list of modules."""
+
+    type: str
+    path: str
 
 
 def check_encoder(name: str, *, transformer: bool = False) -> None:
@@ -84,11 +96,10 @@ def check_encoder_contents(name: str) -> None:
     folder = _local_folder(name)
     if folder is None or _is_to_download(name, folder):
         return
-    transformer = _transformer_folder(folder)
-    if transformer is None:
-        return
     try:
-        _check_transformer(transformer)
+        transformer = _transformer_folder(folder)
+        if transformer is not None and not (transformer / ADAPTER).is_file():
+            _check_transformer(transformer)
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
 
@@ -105,7 +116,10 @@ def cannot_load(name: str, error: Exception) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    lines = str(error).splitlines() or [type(error).__name__]
+    if lines[0].endswith(":"):
+        return " ".join(" ".join(lines).split())
+    return lines[0]
 
 
 def ask_hub(name: str, revision: str | None = None) -> set[str]:
@@ -120,7 +134,9 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
     )
 
     if constants.HF_HUB_OFFLINE:
-        raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
+        raise ValueError(
+            f"there is no folder {name!r}, HF_HUB_OFFLINE is set, and the cache of this machine has no such model"
+        )
     answers: list[Any] = []
 
     def ask() -> None:
@@ -156,10 +172,11 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
 
 def place_of(name: str, revision: str | None = None) -> str:
     """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it."""
-    if Path(name).exists():
+    if name and Path(name).exists():
         if revision is not None:
             raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")
         return name
+    _require_hub_name(name)
     try:
         ask_hub(name, revision)
     except ValueError:
@@ -168,6 +185,12 @@ def place_of(name: str, revision: str | None = None) -> str:
             raise
         return str(cached)
     return name
+
+
+def _require_hub_name(name: str) -> None:
+    """Refuse a name that is no folder's and cannot be one on the hub: it is a path."""
+    if not HUB_NAME.fullmatch(name):
+        raise ValueError(f"there is no folder {name!r}")
 
 
 def commit_of(name: str, revision: str | None = None) -> str | None:
@@ -184,7 +207,7 @@ def _local_folder(name: str, revision: str | None = None) -> Path | None:
     """Return an encoder's own folder or file, or its folder in the hub's cache, which is named by the commit."""
     from huggingface_hub import try_to_load_from_cache
 
-    if Path(name).exists():
+    if name and Path(name).exists():
         return Path(name)
     if not HUB_NAME.fullmatch(name):
         return None
@@ -198,12 +221,23 @@ def _local_folder(name: str, revision: str | None = None) -> Path | None:
 
 def _transformer_folder(folder: Path) -> Path | None:
     """Return the folder of a model's transformer, if the model begins with one."""
-    if not (folder / MODULES).is_file():
+    modules = _modules(folder)
+    if not modules:
         return folder
-    first = json.loads((folder / MODULES).read_text(encoding="utf-8"))[0]
-    if not first["type"].endswith("Transformer"):
+    if not modules[0].type.endswith("Transformer"):
         return None
-    return folder / first["path"]
+    return folder / modules[0].path
+
+
+def _modules(folder: Path) -> list[_Module]:
+    """Return the entries of an encoder's list of modules; none if sentence-transformers did not save it."""
+    file = folder / MODULES
+    if not file.is_file():
+        return []
+    try:
+        return TypeAdapter(Annotated[list[_Module], Field(min_length=1)]).validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise ValueError(f"{file} is no list of modules ({error.errors()[0]['msg']}): get it again") from error
 
 
 def _has_weights(folder: Path) -> bool:
@@ -243,22 +277,55 @@ def _check_files(name: str) -> None:
             raise ValueError(f"there is no file {name}")
         return
     folder = _local_folder(name)
-    if folder is None and not HUB_NAME.fullmatch(name):
-        raise ValueError(f"there is no folder {name}")
+    if folder is None:
+        _require_hub_name(name)
     if folder is None or _is_to_download(name, folder):
         files = ask_hub(name)
         if MODULES not in files and not (CONFIG in files and files & set(WEIGHTS)):
             raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}")
         return
-    check_pointers(name)
+    _check_folder(folder)
+
+
+def check_local_files(name: str, revision: str | None = None) -> None:
+    """Check the files of an encoder that is on this machine."""
+    folder = _local_folder(name, revision)
+    if folder is not None and folder.is_dir() and not _is_to_download(name, folder):
+        _check_folder(folder)
+
+
+def _check_folder(folder: Path) -> None:
+    """Check that the files of an encoder are there, and that their JSON can be read."""
+    # Not all below the folder, which may hold anything if it is not an encoder's.
+    files = sorted(folder.glob("*"))
+    _check_readable(files)
+    for module in _modules(folder):
+        inside = folder / module.path
+        # Git keeps no empty folder, and a normalisation has no file.
+        if not inside.is_dir() and not module.type.endswith("Normalize"):
+            raise ValueError(f"its {MODULES} names {inside}, which does not exist: get the folder again")
+        if inside != folder:
+            _check_readable(sorted(inside.glob("*")))
     transformer = _transformer_folder(folder)
-    if transformer is None:
+    # PEFT's adapters name the model that they change, in place of a configuration.
+    if transformer is None or (transformer / ADAPTER).is_file():
         return
     _check_saved_length(transformer)
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
+    if not isinstance(read_json(transformer / CONFIG), dict):
+        raise ValueError(f"{transformer / CONFIG} is no configuration of a model: get it again")
     if not _has_weights(transformer):
         raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
+
+
+def _check_readable(files: Sequence[Path]) -> None:
+    """Refuse pointers of Git LFS, as a clone without Git LFS leaves them, and broken JSON."""
+    for file in filter(Path.is_file, files):
+        if is_pointer(file):
+            raise ValueError(f"{file} is {POINTER}")
+        if file.suffix == ".json" and file.stat().st_size < _SMALL_JSON and read_json(file) is None:
+            raise ValueError(f"{file} is not JSON: get it again")
 
 
 def _check_transformer(transformer: Path) -> None:
@@ -268,19 +335,9 @@ def _check_transformer(transformer: Path) -> None:
     config = _check_weights(transformer)
     try:
         tokenizer = AutoTokenizer.from_pretrained(transformer, **_NO_CODE)
-    except Exception as error:  # often of the JSON library, which names no file
-        raise ValueError(f"the tokenizer in {transformer} is broken ({error}): get its files again") from error
+    except Exception as error:  # of several libraries, which name no file
+        raise ValueError(f"the tokenizer in {transformer} is broken: get its files again") from error
     check_tokenizer(tokenizer, config)
-
-
-def check_pointers(name: str, revision: str | None = None) -> None:
-    """Refuse a folder with pointers of Git LFS in place of files, as a clone without Git LFS leaves them."""
-    folder = _local_folder(name, revision)
-    if folder is None or not folder.is_dir():
-        return
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and file.stat().st_size < _MAX_POINTER_BYTES and file.read_bytes().startswith(_POINTER):
-            raise ValueError(f"{file} is a pointer of Git LFS, not the file itself: run `git lfs pull` in its clone")
 
 
 def _check_saved_length(transformer: Path) -> None:
@@ -307,27 +364,39 @@ def check_saved(name: str, revision: str | None = None) -> None:
 
 def _check_weights(transformer: Path) -> Any:
     """Compare names and sizes of the stored weights, which are not read, with the configuration, and return it."""
-    from transformers import AutoModel
+    from transformers import CONFIG_MAPPING, AutoModel
     from transformers.utils import logging
 
+    config = read_json(transformer / CONFIG)
+    kind = config.get("model_type")
+    if kind not in CONFIG_MAPPING and "auto_map" not in config:
+        raise ValueError(f"transformers does not know its `model_type` {kind!r}, in {CONFIG}: update the library")
     level = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
-        with no_progress_bars():
+        with READING, no_progress_bars():
             model, names = AutoModel.from_pretrained(
-                transformer, device_map="meta", output_loading_info=True, **_NO_CODE
+                transformer, device_map="meta", output_loading_info=True, ignore_mismatched_sizes=True, **_NO_CODE
             )
     except SafetensorError as error:
-        raise ValueError(f"the weights in {transformer} are incomplete ({error}): get them again") from error
+        raise ValueError(f"the weights in {transformer} are cut or damaged: get them again") from error
+    except RuntimeError as error:  # of torch's archives
+        if "PytorchStreamReader" not in str(error):
+            raise
+        raise ValueError(f"the weights in {transformer} are cut or damaged: get them again") from error
     finally:
         logging.set_verbosity(level)
     missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
+    others = sorted(name for name, *_ in names["mismatched_keys"])
+    fault = ""
     if missing:
         fault = f"lack `{missing[0]}`"
     elif further:
         fault = f"have `{further[0]}` too much"
-    if missing or further:
+    elif others:
+        fault = f"have another size of `{others[0]}`"
+    if fault:
         raise ValueError(f"the weights in {transformer} {fault} by its {CONFIG}: get both files from one place")
     return model.config
 

@@ -17,9 +17,11 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from ease.encoders.check import (
+    READING,
     cannot_load,
+    check_encoder,
     check_length,
-    check_pointers,
+    check_local_files,
     check_saved,
     check_tokenizer,
     commit_of,
@@ -198,9 +200,9 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
         model_options = None
         if dtype is not None:
             model_options = {"dtype": dtype}
-        check_pointers(name, commit)
+        check_local_files(name, commit)
         # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
-        with no_progress_bars(), seeded(0):
+        with READING, no_progress_bars(), seeded(0):
             encoder = SentenceTransformer(place, device="cpu", revision=commit, model_kwargs=model_options)
         if dtype is not None:
             # The option is the transformer's alone; later modules are converted here.
@@ -214,6 +216,9 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             check_tokenizer(encoder.tokenizer, first.model.config)
             check_length(encoder.max_seq_length)
     except Exception as error:  # whatever libraries raise for the files of others
+        if Path(name).is_dir():
+            # The checks say what is wrong, where a library's text often does not.
+            check_encoder(name)
         raise EaseError(cannot_load(name, error)) from error
     if isinstance(first, Transformer) and encoder.tokenizer.pad_token is None:  # as of many decoders
         if encoder.tokenizer.eos_token is None:

@@ -66,6 +66,7 @@ class Encoding:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Encode each distinct sentence once, and those in the cache not at all."""
+        _check_sentences(sentences)
         places = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
         distinct = list(places)
         embeddings = np.empty((len(distinct), embedding_dimension(self.encoder)), dtype=np.float32)
@@ -194,6 +195,20 @@ class Encoding:
         if not prefixes:
             return sentences
         return ["\0".join([*prefixes, sentence]) for sentence in sentences]
+
+
+def _check_sentences(sentences: Sequence[str]) -> None:
+    """Refuse what tokenizers would: a text in place of a list of texts, other values, and halves of a character."""
+    if isinstance(sentences, str):
+        raise EaseError("An encoder reads a list of sentences: put the text into a list.")
+    for number, sentence in enumerate(sentences):
+        if not isinstance(sentence, str):
+            raise EaseError(f"Sentence {number} is {sentence!r:.60}: give texts.")
+        if not sentence.isascii():
+            try:
+                sentence.encode()
+            except UnicodeEncodeError as error:
+                raise EaseError(f"Sentence {number}, {sentence!r:.60}, is not Unicode: {error.reason}.") from error
 
 
 def has_own_memory(device: torch.device) -> bool:

@@ -102,7 +102,7 @@ class EncodingOptions(StrictModel):
         description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 16,384 (in TF32 or bf16 "
         "65,536) on a GPU",
     )
-    precision: Literal["auto"] | EncodingPrecision = Field(
+    precision: Literal["auto", EncodingPrecision] = Field(
         "auto",
         description="fp32: as the weights are; tf32: fp32 on a CPU; bf16: faster on some devices "
         "(docs/evaluation.md); auto: bf16 on CPUs with AMX for encoders with 10 million weights in linear layers, else "

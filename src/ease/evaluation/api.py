@@ -5,33 +5,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
+from sentence_transformers import SentenceTransformer
 
+from ease.arguments import Count, checked
+from ease.encoders.encoder import load_for_evaluation
+from ease.encoders.encoding import encode_with, place
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.encoders.prompts import check_prompts, summarize_prompts
 from ease.errors import EaseError
+from ease.evaluation.resampling import with_intervals
 from ease.evaluation.scoring import score_tasks, select_tasks
 from ease.evaluation.tasks import package_tasks
 from ease.evaluation.tasks.base import Task, missing_files
 from ease.io.progress import ProgressBar, report_progress
 from ease.options import validate
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
 logger = logging.getLogger(__name__)
 
 Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
 
+@checked
 def evaluate(
     model: SentenceTransformer | str | Path,
     tasks: Tasks,
     data: str | Path = ".",
     *,
-    batch_size: int | None = None,
+    batch_size: Count | None = None,
     precision: str = "auto",
     cache: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
@@ -64,19 +67,19 @@ def evaluate(
         >>> import ease
         >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
     """
-    from ease.encoders.encoder import load_for_evaluation
-    from ease.encoders.encoding import encode_with, place
-    from ease.evaluation.resampling import with_intervals
-
     if options and not isinstance(model, str | Path):
         raise EaseError("`options` are for an encoder given by its name: change the encoder in memory itself.")
-    names = [tasks] if isinstance(tasks, str) else list(tasks or ())
+    names = [tasks] if isinstance(tasks, str) else list(tasks)
     if not names:
         raise EaseError("No task is named: name one, such as stsb (docs/evaluation.md lists the tasks).")
     changes = tasks if isinstance(tasks, Mapping) else {}
     parameters = package_tasks(changes)
     for name in parameters:
-        parameters[name]["path"] = Path(data) / changes.get(name, {}).get("path", name)
+        path = changes.get(name, {}).get("path", name)
+        # Anything else is refused with the task's other options.
+        if isinstance(path, str | Path):
+            path = Path(data) / path
+        parameters[name]["path"] = path
     selected = select_tasks(names, parameters)
     # Before the encoder is loaded, which may take minutes.
     for name, task in selected.items():

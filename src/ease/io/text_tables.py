@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ease.errors import EaseError
+from ease.io.contents import HEAD_BYTES, compression_of_content, foreign_content
 
 LONGEST_LINE = 1 << 20
 """Bytes; a longer line means that the file is not text, or that a quotation mark is never closed."""
@@ -30,18 +31,28 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
     """
     try:
         with path.open("rb") as file:
-            start = file.peek(3)
+            openers: dict[str, Any] = {"bz2": bz2.open, "gz": gzip.open}
+            compression = compression_of_content(file.peek(HEAD_BYTES))
             unpacked: Any = file
-            if start.startswith(b"BZh"):
-                unpacked = bz2.open(file)
-            elif start.startswith(b"\x1f\x8b"):
-                unpacked = gzip.open(file)
+            if compression in openers:
+                unpacked = openers[compression](file)
             with unpacked:
+                _check_content(path, unpacked.peek(HEAD_BYTES))
                 yield cast(IO[bytes], unpacked)
     except (EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.strerror:
             raise EaseError(f"{path} cannot be read ({error.strerror}): check the path.") from error
         raise EaseError(f"{path} is cut or damaged ({error}): fetch the file again.") from error
+
+
+def _check_content(path: Path, head: bytes) -> None:
+    """Raise EaseError if a file's first bytes, decompressed, are not those of text."""
+    if foreign := foreign_content(head):
+        raise EaseError(f"{path} is {foreign}.")
+    if compression := compression_of_content(head):
+        raise EaseError(f"{path} is {compression}-compressed, maybe twice: gzip and bzip2 are read, once.")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise EaseError(f"{path} is encoded in UTF-16: convert it (iconv -f UTF-16 -t UTF-8), or save it as UTF-8.")
 
 
 def bounded_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
@@ -62,16 +73,15 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
     UTF-8 are decoded as Latin-1.
 
     Raises:
-        EaseError: If the file cannot be read, or a line is not UTF-8, too long, or, with `latin1`, holds a zero byte.
+        EaseError: If the file cannot be read, or a line is not UTF-8, too long, or holds a zero byte.
     """
     with open_decompressed(path) as file:
         for number, line in bounded_lines(file, path):
             content = line.removesuffix(b"\n").removesuffix(b"\r")
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
-            # Every byte is a character of Latin-1, so a binary file would pass as text.
-            if latin1 and b"\0" in content:
-                raise EaseError(f"{path}, line {number}: contains zero bytes, so it is not text; fetch the file again.")
+            if b"\0" in content:
+                raise EaseError(f"{path}, line {number}: contains zero bytes, so it is not text, or not UTF-8.")
             try:
                 text = content.decode("utf-8")
             except UnicodeDecodeError as error:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ease.arguments import checked
 from ease.encoders.encoder import load_for_evaluation
 from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
@@ -89,6 +90,7 @@ class Search:
     """None if the model has no entity table, and the index is incomplete or without links"""
     labels: EntityLabels
 
+    @checked
     def search(self, text: str, k: int = 10, languages: Sequence[str] = (), reader: str = "en") -> list[SearchResult]:
         """Return the k sentences nearest to a text, the nearest first.
 
@@ -132,6 +134,7 @@ class Search:
                 return dict(islice(groups.items(), k))
             count *= 4
 
+    @checked
     def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[EntityLink]:
         """Return the k entities nearest to a text, labelled in the language `reader`; empty without `entities`.
 
@@ -192,6 +195,7 @@ class Search:
         return self.encode([text])[0]
 
 
+@checked
 def open_search(
     setting: str = "multilingual",
     model: str = "ease_plus",

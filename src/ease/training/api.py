@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
+from pydantic import SkipValidation
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
+from ease.arguments import checked
 from ease.encoders.defaults import complete_parameters, warn_of_temperatures
 from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
 from ease.encoders.options import RANDOM, EncoderOptions
@@ -23,21 +25,33 @@ from ease.evaluation.tasks import package_tasks
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
 from ease.methods import get_method, method_options, method_record
-from ease.methods.base import SENTENCE, Reads
-from ease.names import suggest
+from ease.methods.base import POSITIVE, SENTENCE, Reads
+from ease.methods.supervised_simcse import NEGATIVE
+from ease.names import nearest, suggest
 from ease.options import validate
 from ease.training.job import run_job
 from ease.training.loop import MetricsReport
 from ease.training.options import TrainingJob, TrainingOptions, training_options
-from ease.training.prepared_pairs import FURTHER, LANGUAGE_COLUMN, entity_columns, open_pair_table
+from ease.training.prepared_pairs import (
+    ENTITY_COLUMNS,
+    FURTHER,
+    LANGUAGE_COLUMN,
+    SUBJECT,
+    entity_columns,
+    open_pair_table,
+)
+
+_COLUMNS = (SENTENCE, POSITIVE, NEGATIVE, *ENTITY_COLUMNS, FURTHER, SUBJECT, LANGUAGE_COLUMN, "pair_id")
+"""Columns that some method reads"""
 
 
+@checked
 def train(
-    pairs: pd.DataFrame | pa.Table | str | Path,
+    pairs: SkipValidation[pd.DataFrame | pa.Table | str | Path],
     encoder: str | Path | SentenceTransformer,
     method: str = "ease",
     *,
-    entity_embeddings: Mapping[Any, ArrayLike] | None = None,
+    entity_embeddings: Mapping[Any, Any] | None = None,
     pooling: str | None = None,
     development: Mapping[str, Mapping[str, Any]] | None = None,
     folder: str | Path | None = None,
@@ -83,8 +97,11 @@ def train(
         start = _saved(encoder, work / "start")
         own_options, loop = _parse(method, options, start, work)
         reads = get_method(method).reads(own_options)
+        _check_columns(table, method, reads)
         _check_texts(table, reads)
-        if loop.batches.reads_languages and "batches" not in options and LANGUAGE_COLUMN not in table.column_names:
+        if loop.batches.reads_languages and LANGUAGE_COLUMN in table.column_names:
+            _check_complete(table, LANGUAGE_COLUMN)
+        elif loop.batches.reads_languages and "batches" not in options:
             # The encoder's defaults ask for sentences of several languages; these may be of one.
             table = table.append_column(LANGUAGE_COLUMN, pa.repeat("", len(table)))
         if start.startswith(RANDOM):
@@ -157,27 +174,55 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
     else:
         try:
             table = pa.table(pairs)  # also data frames of other libraries, by Arrow's C interface
+        except UnicodeEncodeError as error:
+            raise EaseError(f"A text of `pairs` is not Unicode: {error}. Remove what cannot be encoded.") from error
         except (TypeError, ValueError) as error:
             raise EaseError(f"`pairs` must be a DataFrame, an Arrow table or a Parquet file: {error}") from error
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
+    if twice := [name for name in table.column_names if table.column_names.count(name) > 1]:
+        raise EaseError(f"The pairs have the column {twice[0]!r} twice: rename or remove one.")
     required = [SENTENCE]
     if method_record(method).reads_entities:
         required.append("entity")
     for name in required:
         if name not in table.column_names:
             raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
-        if missing := table[name].null_count:
-            row = table[name].is_null().index(True).as_py()
-            raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
+        _check_complete(table, name)
     return table
 
 
+def _check_complete(table: pa.Table, name: str) -> None:
+    if missing := table[name].null_count:
+        row = table[name].is_null().index(True).as_py()
+        raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
+
+
+def _check_columns(table: pa.Table, method: str, reads: Reads) -> None:
+    """Refuse a column that would be ignored, and is named like one that the method reads and the table lacks."""
+    optional = {LANGUAGE_COLUMN, *reads.required, *reads.views}
+    if method_record(method).reads_entities:
+        optional.update(entity_columns(reads.further_positives > 0, reads.subjects))
+    absent = optional.difference(table.column_names)
+    for name in set(table.column_names).difference(_COLUMNS):
+        if meant := nearest(name, absent, 1):
+            raise EaseError(f"The method does not read the column {name!r}: rename it to {meant[0]!r}, or remove it.")
+
+
 def _check_texts(table: pa.Table, reads: Reads) -> None:
-    """Refuse a column of texts that holds something else."""
-    for name in (*reads.required, *reads.views):
-        if name in table.column_names and not _may_be_text(table[name].type):
-            raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
+    """Refuse a column of texts that holds something else, or a blank text."""
+    texts = (*reads.required, *reads.views)
+    for name in dict.fromkeys((*texts, *ENTITY_COLUMNS)):
+        if name not in table.column_names:
+            continue
+        if not _may_be_text(table[name].type):
+            if name in texts:
+                raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
+            continue
+        is_blank = pc.equal(pc.utf8_trim_whitespace(table[name].cast(pa.large_string())), "")
+        if blank := pc.sum(is_blank).as_py():
+            row = is_blank.index(True).as_py()
+            raise EaseError(f"{blank} pairs have a blank {name!r}, the first in row {row}: remove them.")
 
 
 def _may_be_text(column: pa.DataType) -> bool:
@@ -259,6 +304,11 @@ def _initial(
             "omit the parameter for random ones."
         )
     try:
-        return np.stack([np.asarray(embeddings[entity], dtype=np.float32) for entity in names])
-    except ValueError as error:
+        table = np.stack([np.asarray(embeddings[entity], dtype=np.float32) for entity in names])
+    except (TypeError, ValueError) as error:
         raise EaseError(f"`entity_embeddings` must be vectors of one length: {error}") from error
+    if table.ndim != 2 or not table.size:
+        raise EaseError(f"`entity_embeddings` must be vectors, and have the shape {table.shape[1:]}.")
+    if not np.isfinite(table).all():
+        raise EaseError("`entity_embeddings` have NaN or infinite numbers: give finite ones, or omit the parameter.")
+    return table

@@ -21,6 +21,7 @@ from torch import Tensor
 from ease.encoders.prompts import prompt_named
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
+from ease.io.contents import explain_fault
 from ease.methods.base import SENTENCE, Derive
 from ease.methods.components.losses import NO_ENTITY
 
@@ -64,7 +65,7 @@ def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Train
     try:
         source = pads.dataset(pairs, format="parquet")
     except (pa.ArrowInvalid, OSError) as error:
-        raise EaseError(f"{what} {pairs}: not Parquet: {str(error).splitlines()[0]}") from error
+        raise EaseError(f"{what} {pairs}: not Parquet: {explain_fault(pairs, error)}") from error
     names = source.schema.names
     if missing := [name for name in columns if name not in names]:
         raise EaseError(f"{what} {pairs} lack the column(s) {', '.join(missing)}; they have {', '.join(names)}.")

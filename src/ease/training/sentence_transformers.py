@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import torch
 from numpy.typing import ArrayLike
+from pydantic import SkipValidation
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.data_collator import BaseDataCollator
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from ease.arguments import checked
 from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
 from ease.methods import method_options
@@ -66,21 +68,22 @@ class EntityContrastiveLoss(nn.Module):
           https://aclanthology.org/2022.naacl-main.284
     """
 
+    @checked
     def __init__(
         self,
         model: SentenceTransformer,
-        embeddings: ArrayLike | Tensor,
-        entities: Sequence[int] | None = None,
+        embeddings: SkipValidation[ArrayLike | Tensor],
+        entities: SkipValidation[Sequence[int] | None] = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        table = torch.as_tensor(embeddings, dtype=torch.float32).clone()
-        if table.ndim != 2:
+        table = _tensor("embeddings", embeddings, torch.float32).clone()
+        if table.ndim != 2 or not table.numel():
             raise EaseError(f"`embeddings` have the shape {tuple(table.shape)}: give (entities, dimension).")
         names = torch.arange(len(table))
         if entities is not None:
-            names = torch.as_tensor(entities, dtype=torch.int64)
-        if len(names.unique()) != len(table):
+            names = _tensor("entities", entities, torch.int64)
+        if names.shape != (len(table),) or len(names.unique()) != len(table):
             raise EaseError(f"{len(names.unique())} distinct `entities` for {len(table)} rows of `embeddings`.")
         self.model = model
         validated = cast(EaseOptions, method_options("ease", options))
@@ -121,6 +124,17 @@ class EntityContrastiveLoss(nn.Module):
         with torch.autocast(sentences.device.type, enabled=False):
             loss: Tensor = self.method(inputs)[TOTAL]
         return loss
+
+
+def _tensor(name: str, values: object, dtype: torch.dtype) -> Tensor:
+    """Return numbers as a tensor of a type; refuse what is none, or changes in this type."""
+    try:
+        numbers = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise EaseError(f"`{name}` are {type(values).__name__}: give numbers in rows of one length. {error}") from error
+    if numbers.is_floating_point() and not dtype.is_floating_point:
+        raise EaseError(f"`{name}` are {numbers.dtype}: give integers.")
+    return numbers.to(dtype)
 
 
 class SupervisedSimCSELoss(nn.Module):

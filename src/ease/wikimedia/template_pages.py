@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ease.arguments import Count, checked
 from ease.io.addresses import located, report_store_errors
 from ease.lazy import pc
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
@@ -79,7 +80,8 @@ class TemplatePage(NamedTuple):
 _Task = tuple[Shard, SiteInfo, int]
 
 
-def read_templates(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES) -> LearntTemplates:
+@checked
+def read_templates(path: str | Path, max_page_bytes: Count = DEFAULT_MAX_PAGE_BYTES) -> LearntTemplates:
     """Return how a wiki's templates are shown, learnt from the template pages of its dump.
 
     The dump is read once; pages of other namespaces are skipped unread.

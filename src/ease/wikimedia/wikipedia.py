@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ease.arguments import Count, Seconds, checked
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.lazy import pc
@@ -48,6 +49,7 @@ from ease.wikimedia.template_pages import ItemFiles, learn_templates, load_templ
 from ease.wikimedia.wikitext import passes
 from ease.wikimedia.wikitext.parser import Article, SentenceColumns, make_table, parse_wikitext, read_prose, split_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
+from ease.wikimedia.wikitext.templates import LearntTemplates
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
 logger = logging.getLogger(__name__)
@@ -82,11 +84,12 @@ class DumpArticle(Article):
     revision_id: int
 
 
+@checked
 def read_dump(
     path: str | Path,
-    max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
-    max_page_seconds: float = DEFAULT_MAX_PAGE_SECONDS,
-    templates: Mapping[str, str] | None = None,
+    max_page_bytes: Count = DEFAULT_MAX_PAGE_BYTES,
+    max_page_seconds: Seconds = DEFAULT_MAX_PAGE_SECONDS,
+    templates: LearntTemplates | Mapping[str, str] | None = None,
 ) -> Iterator[DumpArticle]:
     """Yield the articles of a Wikipedia dump one by one; memory holds a single page and a block of the file.
 

@@ -131,6 +131,8 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         (".xml", tarred(EXPORT), "is a tar archive, which is not read: unpack it"),
         (".xml.gz", gzip.compress(tarred(EXPORT)), "is a tar archive"),
         (".xml.bz2", bz2.compress(tarred(EXPORT)), "is a tar archive"),
+        (".xml.gz", gzip.compress(gzip.compress(EXPORT)), "is compressed twice"),
+        (".xml.bz2", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
         (".xml", lzma.compress(EXPORT), "is xz-compressed: rename it so that it ends in .xz"),
         (".xml.xz", EXPORT, "is not a xz file"),
         (".xml.xz", lzma.compress(EXPORT)[:50] + b"\xff" * 400, "is broken: its xz data"),

@@ -112,7 +112,8 @@ def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, packing: str, caplo
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("<html>404</html>", "is not a Wikidata JSON dump: it begins with b'<html>404"),
+        ("<html>404</html>", "is a web page"),
+        ("not found", "is not a Wikidata JSON dump: it begins with b'not found"),
         (lines_of({"type": "property", "id": "P1"}, "{"), r"\(1 broken lines, 1 other entities\)"),
         (lines_of(*(make_item(1, en=title) for title in (7, "", None, ["One"]))), r"\(4 broken lines, 0 other"),
     ],

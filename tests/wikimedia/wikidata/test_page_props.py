@@ -156,7 +156,7 @@ def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing:
 
 def test_files_that_are_not_dumps_of_the_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="is not a dump of a table `page_props`"):
-        rows_of(PageItemReader(write(tmp_path, b"<html>404</html>")))
+        rows_of(PageItemReader(write(tmp_path, b"not found")))
 
 
 @pytest.mark.parametrize(

@@ -152,11 +152,11 @@ def test_a_callers_templates_come_first() -> None:
 
 
 def test_templates_of_another_type_are_refused() -> None:
-    with pytest.raises(EaseError, match="`templates` is str: give what `ease.read_templates"):
+    with pytest.raises(EaseError, match=r"`templates` .*: give .*Mapping\[str, str\]"):
         parse_wikitext("{{w|a}}", "en", templates="dump.xml")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("specification", ["argumant: 1", "", "nothing", None])
+@pytest.mark.parametrize("specification", ["argumant: 1", "", "nothing"])
 def test_an_unknown_specification_is_refused(specification: str) -> None:
     with pytest.raises(EaseError, match="Template 'w' has an unknown specification"):
         parse_wikitext("{{w|a}}", "en", templates={"w": specification})

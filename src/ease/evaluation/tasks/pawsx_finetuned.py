@@ -19,6 +19,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
+from ease.encoders.check import READING
 from ease.errors import EaseError
 from ease.evaluation.classifiers import require_known_classes
 from ease.evaluation.scores import DEVELOPMENT_METRIC
@@ -122,7 +123,8 @@ def fine_tune(
         torch.manual_seed(seed)
         transformer.model.save_pretrained(copy := str(folder / "encoder"))
         try:  # a copy with a head of random weights
-            model: Any = AutoModelForSequenceClassification.from_pretrained(copy, num_labels=len(classes))
+            with READING:
+                model: Any = AutoModelForSequenceClassification.from_pretrained(copy, num_labels=len(classes))
         except ValueError as error:
             raise EaseError(
                 f"transformers has no classification head for {transformer.model.config.model_type}: fine-tune another "

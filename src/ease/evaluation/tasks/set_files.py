@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from ease.errors import EaseError
 from ease.evaluation.scores import AVERAGE
 from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, TaskOptions, Texts, no_set
+from ease.io.contents import explain_fault
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
 from ease.names import suggest
 from ease.options import StrictModel, Words
@@ -342,7 +343,7 @@ def read_parquet_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, d
     try:
         table = pq.ParquetFile(path).read()
     except (OSError, pa.ArrowInvalid) as error:
-        raise EaseError(f"{path}: not a complete Parquet file ({error}); make it again.") from error
+        raise EaseError(f"{path}: not a complete Parquet file ({explain_fault(path, error)}).") from error
     find_columns(path, names, table.column_names)
     for number, row in enumerate(table.select(names).to_pylist(), start=1):
         yield f"{path}, row {number}", row

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from ease.entities.hashing import draw
 from ease.errors import EaseError
+from ease.io.contents import explain_fault
 from ease.io.files import report_write_errors
 from ease.io.text_tables import Column, find_columns, read_columns, read_rows
 from ease.lazy import ibis, ir
@@ -189,7 +190,7 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
     try:
         source = pads.dataset(path, format="parquet")
     except (pa.ArrowInvalid, OSError) as error:
-        raise EaseError(f"{path} is not Parquet: {str(error).splitlines()[0]}") from error
+        raise EaseError(f"{path} is not Parquet: {explain_fault(path, error)}") from error
     find_columns(path, names, source.schema.names)
     number = count(1)
     for batch in source.to_batches(columns=names, batch_size=BATCH_ROWS):

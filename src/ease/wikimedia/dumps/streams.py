@@ -18,6 +18,7 @@ import xxhash
 
 from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
+from ease.io.contents import HEAD_BYTES, begins_compressed, compression_of_content, foreign_content
 from ease.io.progress import ProgressBar
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
@@ -32,19 +33,6 @@ Compression = Literal["plain", "zst", "gz", "bz2", "xz"]
 FASTEST_FIRST: tuple[Compression, ...] = get_args(Compression)
 FROM_THE_BEGINNING: tuple[Compression, ...] = ("zst", "gz", "xz")
 """Compressions that are decompressed from the beginning of the file to any byte."""
-# First bytes of compressed files; of formats that are not read, too, so that an error can name them.
-_MAGIC = {
-    "bz2": b"BZh",
-    "gz": b"\x1f\x8b",
-    "zst": b"\x28\xb5\x2f\xfd",
-    "7z": b"7z\xbc\xaf\x27\x1c",
-    "xz": b"\xfd7zXZ\0",
-    "zip": b"PK\x03\x04",
-    "rar": b"Rar!\x1a\x07",
-}
-# A tar archive has its mark at this offset, also when it is decompressed.
-_TAR_MARK = b"ustar"
-_TAR_OFFSET = 257
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
 # zlib's code for a gzip header in front of the largest window.
@@ -145,12 +133,12 @@ class DecompressedStream:
             "xz": self._xz_blocks,
         }
         with open_binary(self.path) as file:
-            self._check_magic(file.read(8), compression)
+            self._check_compression(file.read(HEAD_BYTES), compression)
             file.seek(0)
             is_empty = True
             for block in readers[compression](file):
-                if is_empty and not self.start and block[1][_TAR_OFFSET:].startswith(_TAR_MARK):
-                    raise EaseError(f"{self.path} is a tar archive, which is not read: unpack it.")
+                if is_empty and not self.start:
+                    self._check_content(block[1])
                 is_empty = False
                 yield block
         # A shard without a block is no fault: its blocks may start before it.
@@ -159,24 +147,27 @@ class DecompressedStream:
                 f"{self.path} is truncated before the end of its first {compression} block: download it again."
             )
 
-    def _check_magic(self, head: bytes, compression: Compression) -> None:
+    def _check_compression(self, head: bytes, compression: Compression) -> None:
         """Raise EaseError if the file's first bytes are of another format than its suffix."""
-        actual = next((name for name, magic in _MAGIC.items() if head.startswith(magic)), "plain")
         if not head:
             raise EaseError(f"{self.path} is empty (0 bytes): download it again.")
-        # A file that is truncated inside its first bytes is reported as truncated, not as another format.
-        if actual == compression or _MAGIC.get(compression, b"").startswith(head):
+        actual = compression_of_content(head)
+        if compression == "plain" and not actual:
             return
-        if actual == "plain":
-            raise EaseError(
-                f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download or rename it."
-            )
-        if actual in FASTEST_FIRST:
+        # A file that is truncated inside its first bytes is reported as truncated, not as another format.
+        if compression != "plain" and begins_compressed(head, compression):
+            return
+        if actual:
             raise EaseError(f"{self.path} is {actual}-compressed: rename it so that it ends in .{actual}.")
-        raise EaseError(
-            f"{self.path} is a {actual} archive, which is not read: unpack it, or compress it as .bz2, .gz, .xz or "
-            ".zst."
-        )
+        self._check_content(head)
+        raise EaseError(f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download or rename it.")
+
+    def _check_content(self, head: bytes) -> None:
+        """Raise EaseError if the file's first bytes, decompressed, are of a format that is not read."""
+        if foreign := foreign_content(head):
+            raise EaseError(f"{self.path} is {foreign}.")
+        if compression_of_content(head):
+            raise EaseError(f"{self.path} is compressed twice: decompress it once.")
 
     def _chunks(self, file: BinaryIO, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield (offset, bytes) of the file as it is, from an offset; no chunk spans one of the bounds."""

@@ -16,7 +16,7 @@ from itertools import accumulate, compress
 from operator import add, eq, sub
 from typing import NamedTuple
 
-from ease.errors import EaseError
+from ease.arguments import checked
 from ease.io.files import read_data_file
 from ease.wikimedia.languages import check_languages
 from ease.wikimedia.wikitext.holes import mark_holes
@@ -249,11 +249,12 @@ def _count_holes(starts: list[int], ends: list[int], holes: Sequence[int]) -> li
     return counts
 
 
+@checked
 def parse_wikitext(
     text: str,
     language: str | SiteInfo = "en",
     show: bool = True,
-    templates: TemplateTable | Mapping[str, str] | None = None,
+    templates: TemplateTable | LearntTemplates | Mapping[str, str] | None = None,
     title: str = "",
 ) -> Article:
     """Return the prose of a page, and its links to articles of the same wiki.
@@ -289,8 +290,6 @@ def parse_wikitext(
     table = None
     if show:
         table = make_table(site, templates)
-    if not isinstance(text, str):
-        raise EaseError(f"Wikitext is a str, not {type(text).__name__}: decode bytes, and skip pages without a text.")
     for mark in _RESERVED:
         # The test is several times as fast as a replacement that finds nothing.
         if mark in text:
@@ -306,11 +305,6 @@ def make_table(site: SiteInfo, templates: TemplateTable | Mapping[str, str] | No
         return templates
     if isinstance(templates, LearntTemplates):
         return TemplateTable(site, templates)
-    if templates is not None and not isinstance(templates, Mapping):
-        raise EaseError(
-            f"`templates` is {type(templates).__name__}: give what `ease.read_templates(dump)` returns, or a mapping "
-            'such as {"w": "argument: 2|1"}.'
-        )
     return TemplateTable(site, overrides=templates)
 
 
