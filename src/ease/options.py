@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -40,6 +42,16 @@ Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 Numbers = tuple[Annotated[int, Field(ge=0)], ...]
 Dimensions = tuple[Annotated[int, Field(ge=1)], ...]
 """Numbers of first dimensions of embeddings"""
+
+
+def _with_unit(value: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)? ?[kmgt](i?b)?", value, re.IGNORECASE):
+        raise ValueError(f"{value!r} is no size in memory: give a number with MB, GB or TB, such as 4GB")
+    return value
+
+
+MemorySize = Annotated[str, AfterValidator(_with_unit)]
+"""A size as DuckDB reads it"""
 
 
 class StrictModel(BaseModel):
@@ -152,13 +164,13 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def value_at(values: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a dotted name in nested mappings; None if there is none."""
+def value_at(values: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """Return the value of a dotted name in nested mappings, or the default if there is none."""
     value: Any = values
     for part in name.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(part)
+        if not isinstance(value, Mapping) or part not in value:
+            return default
+        value = value[part]
     return value
 
 

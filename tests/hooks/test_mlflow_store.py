@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -101,6 +102,27 @@ def test_former_and_unknown_names_are_refused(tmp_path: Path, content: str, mess
     loader = OmegaConfigLoader(str(tmp_path), config_patterns={"mlflow": ["mlflow*"]})
     with pytest.raises(EaseError, match=message):
         read_store_options(loader)
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("sqlite:///{}/data", "unable to open database file"),
+        ("sqlite:////proc/no/mlflow.db", "set `tracking_uri` in conf/local/mlflow.yml"),
+        ("postgresql+pg8000://localhost:1/name", "without the package pg8000"),
+        ("http://127.0.0.1:1", "If it is a server, start it"),
+        ("elsewhere://x", "unsupported URI"),
+    ],
+)
+def test_a_store_that_does_not_open_is_named_within_seconds(tmp_path: Path, uri: str, message: str) -> None:
+    project = make_folder(tmp_path / "project")
+    options = store_of(project, tracking_uri=uri.format(project))
+    since = time.monotonic()
+    with undisturbed(), pytest.raises(EaseError, match=message) as raised:
+        open_experiment(options, project)
+    assert options.tracking_uri in str(raised.value)
+    # MLflow alone needs two minutes for a folder, and four for a server.
+    assert time.monotonic() - since < 20
 
 
 def test_artifacts_of_deleted_runs_are_listed_and_those_of_registered_models_are_not(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kedro.validation.exceptions import ParameterValidationError
 
+from ease.errors import EaseError
 from ease.evaluation.tasks import build_task
 from ease.hooks.names import ConfigLoader
 from ease.settings import CONFIG_LOADER_ARGS
@@ -51,11 +51,47 @@ def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path
     assert pairs._connection_config["backend"] == "pyspark"
 
 
-def test_a_null_engine_is_the_default_and_a_null_group_is_refused(bare: Project) -> None:
+def test_a_null_engine_is_the_default(bare: Project) -> None:
     pairs: Any = load_catalog(bare, engine="null").get("multilingual.pairs")
     assert pairs._connection_config["backend"] == "duckdb"
-    with pytest.raises(ParameterValidationError, match="'acquire': value is None"):
-        load_catalog(bare, acquire="null")
+
+
+@pytest.mark.parametrize(
+    "name", ["acquire", "tasks", "sweeps", "work", "teach.encoder", "multilingual.ease", "_dueam", "tasks.tatoeba"]
+)
+def test_a_null_without_a_default_is_refused_by_its_name(bare: Project, name: str) -> None:
+    with pytest.raises(EaseError, match=rf"`{name.partition('.')[0]}"):
+        load_catalog(bare, **{name.replace(".", "__"): "null"})
+
+
+@pytest.mark.parametrize("name", ["data", "seed", "tables", "globals.free_disk_gb"])
+def test_a_global_is_refused_as_a_parameter_with_its_file(bare: Project, name: str) -> None:
+    with pytest.raises(EaseError, match=rf"`{name}` given by --params is a global.* conf/local/globals.yml"):
+        load_catalog(bare, **{name.replace(".", "__"): "1"})
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("globals", "sed: 3", "refers to the global `sed`: did you mean seed"),
+        ("globals", "data:", "globals.yml: data"),
+        ("globals", "memory_limit: lots", "globals.yml: memory_limit"),
+        ("globals", "- data: x", "globals.yml has a list"),
+        ("parameters", "- tasks", "parameters.yml has a list"),
+    ],
+)
+def test_a_wrong_file_of_configuration_is_named(tmp_path: Path, file: str, content: str, message: str) -> None:
+    made = make_project(tmp_path)
+    (tmp_path / "conf" / "local" / f"{file}.yml").write_text(content, encoding="utf-8")
+    with pytest.raises(EaseError, match=message):
+        load_catalog(made)
+
+
+def test_a_global_of_the_projects_own_is_one_that_its_configuration_refers_to(tmp_path: Path) -> None:
+    made = make_project(tmp_path)
+    (tmp_path / "conf" / "local" / "globals.yml").write_text("words: 12", encoding="utf-8")
+    (tmp_path / "conf" / "local" / "parameters.yml").write_text("audit: {min_pairs: '${globals:words}'}")
+    assert load_catalog(made).load("params:audit").min_pairs == 12
 
 
 def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path) -> None:

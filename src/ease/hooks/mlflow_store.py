@@ -34,6 +34,9 @@ ARTIFACT_FOLDER = re.compile(r"[0-9a-f]{32}|m-[0-9a-f]{32}")
 DELETED = "plots and models of a run that was deleted in MLflow"
 UNKNOWN = "MLflow's store has no such run; it may belong to another store (kept; --unfinished removes it)"
 
+RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+"""MLflow's variable of how often a request to a server is repeated"""
+
 SETTINGS_OF_KEDRO_MLFLOW = {
     "server.mlflow_tracking_uri": "tracking_uri",
     "tracking.experiment.name": "experiment",
@@ -47,7 +50,7 @@ class StoreOptions(StrictModel):
     """Contents of `mlflow.yml`."""
 
     tracking_uri: str = Field(description="a database, such as sqlite:///FILE, or the address of an MLflow server")
-    experiment: str = Field("ease", description="name of the experiment that runs belong to")
+    experiment: str = Field("ease", min_length=1, description="name of the experiment that runs belong to")
     artifact_location: str | None = Field(
         None, description="folder or address of plots and models; a server chooses its own place"
     )
@@ -80,12 +83,12 @@ def open_experiment(options: StoreOptions, project: Path) -> Experiment:
     was moved or copied, runs belong to an experiment of their own, because they would write into the former folder.
 
     Raises:
-        EaseError: If the store cannot be opened, or the data folder cannot be made.
+        EaseError: If the store cannot be opened or made.
     """
     import mlflow
 
     # If two runs created MLflow's tables at once, one would fail.
-    with file_lock(project / "pyproject.toml"), _report_errors(options):
+    with file_lock(project / "pyproject.toml"), _report_errors(options), _few_retries():
         client = _connect(options)
         location = _artifact_address(options, project)
         experiment = client.get_experiment_by_name(options.experiment)
@@ -97,8 +100,8 @@ def open_experiment(options: StoreOptions, project: Path) -> Experiment:
             client.create_experiment(name, location)
             if experiment is not None:
                 logger.warning(
-                    "The artifacts of MLflow's experiment %r are in %s: this project was moved or copied, and its new "
-                    "runs belong to the experiment %r",
+                    "The artifacts of MLflow's experiment %r are in %s: this project was moved or copied, or its "
+                    "`artifact_location` has changed, and its new runs belong to the experiment %r",
                     experiment.name,
                     experiment.artifact_location,
                     name,
@@ -108,7 +111,7 @@ def open_experiment(options: StoreOptions, project: Path) -> Experiment:
 
 def find_experiment(options: StoreOptions, project: Path) -> Experiment | None:
     """Return the experiment of the project's runs, or that of its runs before a move; None if there is neither."""
-    with _report_errors(options):
+    with _report_errors(options), _few_retries():
         client = _connect(options)
         names = (_name_after_move(options, project), options.experiment)
         return next(filter(None, map(client.get_experiment_by_name, names)), None)
@@ -161,9 +164,36 @@ def _connect(options: StoreOptions) -> MlflowClient:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     import mlflow
+    from mlflow.store.db.db_types import DATABASE_ENGINES
 
+    if urlsplit(options.tracking_uri).scheme.partition("+")[0] in DATABASE_ENGINES:
+        _open_database(options.tracking_uri)
     mlflow.set_tracking_uri(options.tracking_uri)
     return mlflow.MlflowClient()
+
+
+def _open_database(uri: str) -> None:
+    """Raise the error of a database that cannot be opened, for which MLflow would try ten times in two minutes."""
+    from sqlalchemy import create_engine, inspect, make_url
+
+    place = make_url(uri)
+    if place.get_backend_name() == "sqlite" and place.database:
+        Path(place.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(place)
+    inspect(engine).get_table_names()
+    engine.dispose()
+
+
+@contextmanager
+def _few_retries() -> Iterator[None]:
+    """Give an unreachable server up in seconds; MLflow's retries of four minutes are for the middle of a run."""
+    chosen_by_user = RETRIES in os.environ
+    os.environ.setdefault(RETRIES, "1")
+    try:
+        yield
+    finally:
+        if not chosen_by_user:
+            del os.environ[RETRIES]
 
 
 @contextmanager
@@ -178,21 +208,26 @@ def _report_errors(options: StoreOptions) -> Iterator[None]:
         cause = str(error).splitlines()[0]
         raise EaseError(
             f"MLflow cannot open the store {options.tracking_uri}, which mlflow.yml names: {cause}. "
-            "If the database is locked, end the program that uses it; if it is broken, restore or move the file: "
-            "without a file, a run makes a new one."
+            "If the database is locked, end the program that uses it; if it is broken, restore or move it: without "
+            "one, a run makes a new one."
+        ) from error
+    except ImportError as error:
+        raise EaseError(
+            f"MLflow cannot open the store {options.tracking_uri}, which mlflow.yml names, without the package "
+            f"{error.name}: install it."
         ) from error
     except MlflowException as error:
         raise EaseError(
             f"MLflow cannot open the experiment {options.experiment!r} of the store {options.tracking_uri}, which "
-            f"mlflow.yml names: {str(error).splitlines()[0]} A database works as `tracking_uri`, such as "
-            "sqlite:///data/08_reporting/mlflow.db."
+            f"mlflow.yml names: {str(error).splitlines()[0]} If it is a server, start it; a database works as "
+            "`tracking_uri`, too, such as sqlite:///data/08_reporting/mlflow.db."
         ) from error
     except OSError as error:
         if error.filename is None:
             raise
         raise EaseError(
-            f"The data folder cannot be made ({error.strerror}: {error.filename}): set `data` in "
-            "conf/local/globals.yml to a folder that you may write to."
+            f"The folder of MLflow's store {options.tracking_uri} cannot be made ({error.strerror}: {error.filename}): "
+            "set `tracking_uri` in conf/local/mlflow.yml to a file in a folder that you may write to."
         ) from error
 
 

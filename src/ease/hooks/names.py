@@ -18,19 +18,41 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.pipeline import OutputNotUniqueError
 from kedro.validation.type_extractor import TypeExtractor
 from omegaconf import OmegaConf
-from pydantic import TypeAdapter, ValidationError
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
+from ease.evaluation.tasks import TaskParameters
 from ease.io.files import explain_yaml_error
 from ease.methods import method_names
 from ease.names import REMOVED_NAMES, check_name, nearest, suggest
-from ease.options import dotted, format_validation_error, is_within, overlaid, value_at
+from ease.options import MemorySize, dotted, format_validation_error, is_within, overlaid, validate, value_at
 from ease.pipelines.parameters import parameter_names
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS, name_sweep
 from ease.pipelines.teach.setting import TEACH_FIELDS, complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
+
+SINGLE: dict[str, Any] = {"tasks": TaskParameters, "work": str}
+"""Types of parameters that belong to no options class; Kedro checks classes alone"""
+
+MISSING = object()
+"""Value of a parameter that is not configured"""
+
+GLOBALS_FILE = "conf/local/globals.yml"
+"""Where the globals of a project are changed"""
+
+
+class Globals(BaseModel, extra="allow"):
+    """Contents of `globals.yml`, beside globals of the project's own."""
+
+    data: str
+    tables: str | None = None
+    seed: int
+    memory_limit: MemorySize
+    free_disk_gb: float = Field(ge=0)
+
 
 SHARED = "_"
 """Prefix of parameters that only other parameters refer to (`${_dueam_data.${_dueam}}`)"""
@@ -57,13 +79,14 @@ class ConfigLoader(OmegaConfigLoader):
             OmegaConf.register_new_resolver("sweep", lambda part: names()[part], replace=True)
             try:
                 resolved = super().__getitem__(key)
-            except (YAMLError, UnicodeError):
+            # A list in place of a mapping raises the last two, of Kedro's code and of OmegaConf.
+            except (YAMLError, UnicodeError, AttributeError, OmegaConfBaseException):
                 self._refuse_broken_file()
                 raise
             if key == "parameters":
                 # Null means the default, as in all parameters that have one.
                 resolved["engine"] = resolved.get("engine") or ENGINES[0]
-                check_name(resolved["engine"], list(ENGINES), "`engine`")
+                check_name(str(resolved["engine"]), list(ENGINES), "`engine`")
             self._resolved[key] = deepcopy(runtime_parameters), resolved
         # A copy, since readers change what they get.
         return deepcopy(self._resolved[key][1])
@@ -78,12 +101,14 @@ class ConfigLoader(OmegaConfigLoader):
         return overlaid(config, env_config)
 
     def _refuse_broken_file(self) -> None:
-        """Raise EaseError with the name of the first file that is not YAML, which the reader's own error lacks."""
+        """Raise EaseError with the name of the first file that is no mapping in YAML; the reader's error lacks it."""
         for file in sorted(Path(self.conf_source).rglob("*.yml")):
             try:
-                OmegaConf.load(file)
+                content = OmegaConf.load(file)
             except (YAMLError, UnicodeError) as error:
                 raise EaseError(explain_yaml_error(file, error)) from None
+            if not OmegaConf.is_dict(content):
+                raise EaseError(f"{file} has a list where names with values are needed: write lines of `name: value`.")
 
 
 class Names:
@@ -99,23 +124,24 @@ class Names:
         source = Path(str(loader.conf_source))
         if context.env is not None and source.is_dir() and not (source / context.env).is_dir():
             check_name(context.env, [folder.name for folder in source.iterdir() if folder.is_dir()], "--env")
-        command = click.get_current_context(silent=True)
-        if command is not None and command.info_name == "run":
-            check_run_names(command.params, loader["parameters"].get("sweeps", {}))
         command_line = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in command_line):
             _check_shared_values(command_line, loader)
+        check_globals(loader["globals"], source)
         parameters = loader["parameters"]
+        sweeps = parameters.get("sweeps") or {}
+        command = click.get_current_context(silent=True)
+        if command is not None and command.info_name == "run":
+            check_run_names(command.params, sweeps)
         complete_taught_setting(parameters)
         # An assigned value takes the place of the files: the catalog's parameters are these.
         loader["parameters"] = parameters
-        sweeps = parameters.get("sweeps", {})
-        if "sweep" in parameters:
-            # Before the catalog asks for the name, where an error would be Kedro's.
-            name_sweep(parameters)
         refuse_unknown_parameters(command_line, "given by --params", sweeps)
         refuse_unknown_parameters(parameters, "in a configuration file", sweeps)
         check_parameters(parameters, command_line)
+        if "sweep" in parameters:
+            # Before the catalog asks for the name, where an error would be Kedro's.
+            name_sweep(parameters)
 
 
 def check_run_names(options: Mapping[str, Any], sweeps: Collection[str] = ()) -> None:
@@ -177,6 +203,20 @@ def _check_names(option: str, names: Iterable[str], candidates: Collection[str],
             raise EaseError(f"Unknown name {name!r} in {option}{where}: {suggest(name, candidates)}")
 
 
+def check_globals(values: Mapping[str, Any], configuration: Path) -> None:
+    """Refuse wrong globals, and those of the project's own that no file of the configuration refers to."""
+    validate(Globals, values, "globals.yml")
+    for name in values:
+        if name not in Globals.model_fields and not _is_referred_to(name, configuration):
+            raise EaseError(
+                f"No file of {configuration} refers to the global `{name}`: {suggest(name, Globals.model_fields)}"
+            )
+
+
+def _is_referred_to(name: str, configuration: Path) -> bool:
+    return any(f"globals:{name}" in file.read_text(encoding="utf-8") for file in configuration.rglob("*.yml"))
+
+
 def _check_shared_values(command_line: Mapping[str, Any], loader: Any) -> None:
     """Refuse an unknown shared value, and one that is no key of its table: `_dueam` chooses in `_dueam_data`."""
     # With a wrong value, the references to its table could not be resolved: read the files alone.
@@ -195,7 +235,7 @@ def _check_shared_values(command_line: Mapping[str, Any], loader: Any) -> None:
                 continue
             # A table that lacks the configured value belongs to another parameter with a similar name.
             if configured[name] in table:
-                check_name(command_line[name], list(table), f"value of `{name}`")
+                check_name(str(command_line[name]), list(table), f"value of `{name}`")
 
 
 def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Collection[str] = ()) -> None:
@@ -212,6 +252,8 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
     for name in dotted(values):
         if name.partition(".")[0] in sweeps:
             raise EaseError(f"The parameter `{name}` {place} has no effect: write `sweeps.{name}`.")
+        if name.removeprefix("globals.") in Globals.model_fields:
+            raise EaseError(f"`{name}` {place} is a global, not a parameter: set it in {GLOBALS_FILE}.")
         if not name.startswith(SHARED) and not any(is_within(name, group) for group in groups):
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, groups)}")
 
@@ -274,12 +316,13 @@ def check_parameters(values: Mapping[str, Any], command_line: Mapping[str, Any])
     """
     types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     # Kedro's types are classes alone.
-    types |= {name: field.rebuild_annotation() for name, field in TEACH_FIELDS.items()}
+    types |= SINGLE | {name: field.rebuild_annotation() for name, field in TEACH_FIELDS.items()}
     fields = dotted(command_line)
     overridden = [name for name in types if any(is_within(field, name) for field in fields)]
     for name in dict.fromkeys([*overridden, *types]):
-        value = value_at(values, name)
-        if value is None:
+        value = value_at(values, name, default=MISSING)
+        if value is MISSING:
+            # A sweep or a project may do without the group; Kedro names what a run lacks.
             continue
         try:
             TypeAdapter(types[name]).validate_python(value)

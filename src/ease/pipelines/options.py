@@ -17,7 +17,7 @@ from ease.evaluation.scoring import BASELINES
 from ease.evaluation.tasks import TaskParameters
 from ease.io.addresses import located
 from ease.io.downloads import ConnectionOptions, DownloadOptions
-from ease.options import Dimensions, StrictModel, Words
+from ease.options import Dimensions, MemorySize, StrictModel, Words
 from ease.pipelines.setting import Setting, TaskReferences
 from ease.reporting.published import PublishedPapers
 from ease.sample.options import SAMPLE_LANGUAGES, SampleOptions
@@ -225,7 +225,7 @@ class EvaluateOptions(StrictModel):
 class TextOptions(StrictModel):
     """Limits of gathering training texts."""
 
-    memory_limit: str = Field("4GB", description="of DuckDB, which spills to disk beyond it")
+    memory_limit: MemorySize = Field("4GB", description="of DuckDB, which spills to disk beyond it")
 
 
 class CachedIngestOptions(IngestOptions):
