@@ -18,7 +18,7 @@ import pyarrow as pa
 from ease.arguments import Count, checked
 from ease.io.addresses import located, report_store_errors
 from ease.lazy import pc
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_site, read_siteinfo, recognise_dump, split_into_shards
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, Page, PageTally, iterate_pages, redirect_of
 from ease.wikimedia.dumps.parts import (
     Counts,
@@ -102,7 +102,7 @@ def read_templates(path: str | Path, max_page_bytes: Count = DEFAULT_MAX_PAGE_BY
         ...     print(article.text)
     """
     _, dump = recognise_dump(located(path))
-    site = read_siteinfo(dump.path, dump.language)
+    site = read_site(dump)
     shard = Shard(dump, 0, dump.path.stat().st_size)
     tally = PageTally()
     templates, counts = resolve_templates(_pages_of((shard, site, max_page_bytes), tally), site)

@@ -19,7 +19,7 @@ from ease.arguments import Count, Seconds, checked
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.lazy import pc
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_site, read_siteinfo, recognise_dump, split_into_shards
 from ease.wikimedia.dumps.pages import (
     ARTICLES,
     DEFAULT_MAX_PAGE_BYTES,
@@ -113,7 +113,7 @@ def read_dump(
                 print(article.title, sentence.text, sentence.links)
     """
     _, dump = recognise_dump(located(path))
-    site = read_siteinfo(dump.path, dump.language)
+    site = read_site(dump)
     table = make_table(site, templates)
 
     skipped: Counter[str] = Counter()
@@ -138,7 +138,7 @@ def read_dump(
                 is_empty = False
                 yield article
         if is_empty:
-            raise _no_article(str(dump.path), tally.seen, tally.skipped + skipped, tally.faults)
+            raise _no_article(str(dump.path), tally.seen, tally.skipped + skipped, tally.faults, tally.truncated)
         for fault in tally.faults:
             logger.warning("%s: %s", dump.path, fault)
         if tally.truncated:
@@ -148,7 +148,11 @@ def read_dump(
     return articles()
 
 
-def _no_article(source: str, pages: int, skipped: Mapping[str, int], faults: Sequence[str]) -> EaseError:
+def _no_article(
+    source: str, pages: int, skipped: Mapping[str, int], faults: Sequence[str], truncated: bool
+) -> EaseError:
+    if truncated and not pages:
+        return EaseError(f"{source} is truncated before the end of its first page: download it again.")
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in sorted(skipped.items()) if number)
     message = f"{source}: none of {pages:,} pages is an article"
     if reasons:
@@ -440,7 +444,8 @@ def _check_articles(source: str, reports: Sequence[Counts], may_lack: bool = Fal
     if may_lack and not any(skipped[reason] for reason in _UNREADABLE):
         return
     faults = [fault for report in reports for fault in report["faults"]]
-    raise _no_article(source, sum(report["counts"]["pages"] for report in reports), skipped, faults)
+    pages = sum(report["counts"]["pages"] for report in reports)
+    raise _no_article(source, pages, skipped, faults, any(report["truncated"] for report in reports))
 
 
 def _without_repeats(parts: Sequence[Path]) -> list[Path]:

@@ -39,8 +39,8 @@ def tarred(content: bytes) -> bytes:
 def place(folder: Path, *names: str) -> None:
     for name in names:
         export = EXPORT
-        if wiki := re.fullmatch(r"(\w+)-\d{4}-.*", name):
-            export = EXPORT.replace(b"<dbname>enwiki<", f"<dbname>{wiki[1]}<".encode())
+        if wiki := re.match(r"(\w+)wiki-", Path(name).name):
+            export = make_export([article(1)], language=wiki[1]).encode()
         content = bz2.compress(export) if name.endswith("bz2") else gzip.compress(export)
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(export if name.endswith("xml") else content)
@@ -133,6 +133,8 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         (".xml.bz2", bz2.compress(tarred(EXPORT)), "is a tar archive"),
         (".xml.gz", gzip.compress(gzip.compress(EXPORT)), "is compressed twice"),
         (".xml.bz2", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
+        (".xml", EXPORT.replace(b"<dbname>en", b"<dbname>fr"), "is a dump of frwiki by its header, not of enwiki"),
+        (".xml", EXPORT.replace(b"wiki<", b"_copy<").replace(b'"en"', b'"fr"'), "is a dump of en_copy by its header"),
         (".xml", lzma.compress(EXPORT), "is xz-compressed: rename it so that it ends in .xz"),
         (".xml.xz", EXPORT, "is not a xz file"),
         (".xml.xz", lzma.compress(EXPORT)[:50] + b"\xff" * 400, "is broken: its xz data"),
@@ -141,11 +143,26 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
     ],
 )
 def test_refuses_files_that_are_not_dumps(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    path = tmp_path / f"enwiki-1-pages-articles{name}"
+    path = tmp_path / f"enwiki-20240101-pages-articles{name}"
     path.write_bytes(content)
     with pytest.raises(EaseError, match=message) as caught:
         find_dumps(tmp_path, ["en"])
     assert str(path) in str(caught.value)
+
+
+def test_a_slice_with_the_header_of_another_wiki_is_read_by_its_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Collections of test data publish such slices, such as DBpedia's minidumps."""
+    path = tmp_path / "ptwiki-mini-pages-articles.xml"
+    path.write_bytes(EXPORT)
+    (tmp_path / "feed.xml").write_text("<rss/>")
+    assert [dump.language for dump in find_dumps(tmp_path, ["pt"])] == ["pt"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.partition(": its root")[0] for text in warnings] == [
+        f"Not read: {tmp_path}/feed.xml is not a MediaWiki export (XML with the root <mediawiki>)",
+        f"{path} has the header of enwiki; it is read as ptwiki, by its name",
+    ]
 
 
 @pytest.mark.parametrize(

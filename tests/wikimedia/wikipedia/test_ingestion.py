@@ -217,6 +217,15 @@ def test_a_dump_without_articles_is_refused(tmp_path: Path, pages: list[str], me
         list(read_dump(dump.path))
 
 
+def test_a_dump_that_ends_in_its_first_page_is_truncated(tmp_path: Path) -> None:
+    dump = as_dump(tmp_path / "enwiki-pages-articles.xml", make_export([article(1)]).encode()[:-80])
+    message = r"is truncated before the end of its first page: download it again"
+    with pytest.raises(EaseError, match=message):
+        ingest_wikipedia([dump], ONE, tmp_path / "parts")
+    with pytest.raises(EaseError, match=message):
+        list(read_dump(dump.path))
+
+
 def test_one_file_of_several_without_a_readable_page_is_refused(tmp_path: Path) -> None:
     unreadable = made(tmp_path, article(1).replace("<text", "<slot").replace("</text", "</slot"), name="other")
     redirects = made(tmp_path, make_page(5, "A", "#REDIRECT [[B]]"), name="redirects")

@@ -41,6 +41,7 @@ CONTENT_NAME = re.compile(
     rf"{_WIKI}(?P<date>\d{{4}}-\d\d-\d\d)-p(?P<first>\d+)(?:p(?P<last>\d+)|r(?P<revision>\d+)r\d+)\.xml{_PACKED}"
 )
 """Names of a content export: enwiki-2026-11-01-p10p1147431.xml.bz2; of a large page alone: -p5r1r900.xml.bz2."""
+_OFFICIAL_EDITION = re.compile(r"(19|20)\d{6}|latest")
 CHECKSUM_LIST = "SHA256SUMS"
 """Lists the files of a content export."""
 _CHECKSUM = re.compile(r"^\\?([0-9a-fA-F]{32,64}) [ *](?:.*/)?([^/\n\r]+)", re.MULTILINE)
@@ -121,8 +122,11 @@ def find_dumps(
     """
     check_codes(languages)
     files: Sequence[Path]
+    folder: Path | None = None
     if isinstance(source, (str, Path)):
         files = list_files(source, _may_be_dump, "*.xml, .xml.bz2, .xml.gz, .xml.xz or .xml.zst")
+        if kind_of(located(source)) == "directory":
+            folder = located(source)
     else:
         files = source
     dumps_by_language, faults = _recognise_dumps(files, languages, project)
@@ -131,20 +135,22 @@ def find_dumps(
         of_project = ""
         if project == "wikinews":
             of_project = " of Wikinews"
+        archives = ""
+        if folder is not None:
+            archives = _unread_archives(folder)
         raise EaseError(
             f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(dumps_by_language)) or 'none'}"
             f"{of_project}. Add the dumps, or remove the languages from "
-            f"`languages`. {' '.join(map(str, faults[:1]))}".strip()
+            f"`languages`.{archives} {' '.join(map(str, faults[:1]))}".strip()
         )
     for fault in faults:
-        logger.info("Not read: %s", fault)
-    # Single files and globs may name a part of a dump on purpose.
-    complete = isinstance(source, (str, Path)) and kind_of(located(source)) == "directory"
+        logger.warning("Not read: %s", fault)
     dumps = []
     for language in languages:
-        dumps += _choose_forms(_choose_edition(dumps_by_language[language], complete))
+        # Single files and globs may name a part of a dump on purpose.
+        dumps += _choose_forms(_choose_edition(dumps_by_language[language], complete=folder is not None))
     for dump in dumps:
-        _check_header(dump)
+        read_site(dump)
     return dumps
 
 
@@ -178,27 +184,47 @@ def _recognise_dumps(
             others[language].setdefault(dump_project, []).append(replace(dump, language=language))
     for language, dumps_by_wiki in others.items():
         paths = ", ".join(str(dump.path) for dumps_of_wiki in dumps_by_wiki.values() for dump in dumps_of_wiki)
+        if language not in languages:
+            continue
         if language in dumps or len(dumps_by_wiki) > 1:
             faults.append(EaseError(f"{paths}: dumps of {', '.join(sorted(dumps_by_wiki))}, not of one Wikipedia"))
             continue
         (wiki,) = dumps_by_wiki
-        if language in languages:
-            logger.warning("%s: a dump of %s, read as %s by its xml:lang", paths, wiki, language)
+        logger.warning("%s: a dump of %s, read as %s by its xml:lang", paths, wiki, language)
         dumps[language] = dumps_by_wiki[wiki]
     return dumps, faults
 
 
-def _check_header(dump: DumpFile) -> None:
-    """Raise EaseError if a content export's header names another wiki than the file's name, or cannot be read."""
-    site = read_siteinfo(dump.path, dump.language)
-    match = CONTENT_NAME.fullmatch(dump.path.name)
-    if not match or not site.dbname:
-        return
-    name = match["wiki"] + match["project"]
-    if site.dbname != name:
-        raise EaseError(
-            f"{dump.path} is an export of {site.dbname}, not of {name} as its name says: remove or rename it."
-        )
+def read_site(dump: DumpFile) -> SiteInfo:
+    """Return a dump's wiki, of the language by which its file is named.
+
+    Raises EaseError if the header is another wiki's and the file is named as Wikimedia names dumps. A slice with such a
+    header, as some collections of test data have, is only warned about.
+    """
+    header = read_siteinfo(dump.path)
+    match = _match(dump.path.name)
+    if match and _is_other_wiki(header, match["wiki"], match["project"]):
+        wiki = match["wiki"] + match["project"]
+        other = header.dbname or f"a wiki in {header.language}"
+        if _OFFICIAL_EDITION.match(match.groupdict().get("edition", "latest")):
+            raise EaseError(f"{dump.path} is a dump of {other} by its header, not of {wiki}: remove or rename it.")
+        logger.warning("%s has the header of %s; it is read as %s, by its name", dump.path, other, wiki)
+    return replace(header, language=dump.language)
+
+
+def _is_other_wiki(header: SiteInfo, wiki: str, project: str) -> bool:
+    """Return whether a header is of another wiki than a file's name.
+
+    A wiki of one's own may have any database, and old dumps name none: then the language counts, if there is one.
+    """
+    named = Language.from_database(wiki)
+    if header.dbname == f"{wiki}{project}" or named.code not in WIKIPEDIA_LANGUAGES:
+        return False
+    other = re.fullmatch(r"(.+?)(?:wiki|wikinews)", header.dbname)
+    if other and Language.from_database(other[1]).code in WIKIPEDIA_LANGUAGES:
+        return True
+    is_known = Language.from_tag(header.language).code in WIKIPEDIA_LANGUAGES
+    return is_known and not named.has_tag(header.language)
 
 
 def _match(name: str) -> re.Match[str] | None:
@@ -227,10 +253,15 @@ def list_files(source: str | Path, accepts: Callable[[str], object], pattern: st
         return files
     if kind is None:
         raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
-    message = f"The folder {path} has no dump: none of its files is named {pattern}."
-    if archives := sorted(file.name for file in files_below(path) if _ARCHIVE.fullmatch(file.name)):
-        message += f" Archives are not read, such as {archives[0]}: unpack them."
-    raise EaseError(message)
+    raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.{_unread_archives(path)}")
+
+
+def _unread_archives(folder: Path) -> str:
+    """Return a sentence about archives in a folder, which are not read; empty without them."""
+    archives = sorted(file.name for file in files_below(folder) if _ARCHIVE.fullmatch(file.name))
+    if not archives:
+        return ""
+    return f" Archives are not read, such as {archives[0]}: unpack them."
 
 
 def dump_date(path: Path) -> str | None:
