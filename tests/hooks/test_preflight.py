@@ -315,6 +315,32 @@ def test_parameters_that_a_run_does_not_read_are_named(
         assert [name.startswith(f"`{first}` ") and idle in name for name in names] == [True]
 
 
+FOLDER = {"acquire__wikipedia": "dumps", "acquire__wikidata": "dumps"}
+MIRROR = {"acquire__wikipedia": "https://here.org"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "given", "idle"),
+    [
+        ("acquire", {**FOLDER, "acquire__layout": "content", "acquire__dump_date": "2024-01-01"}, "dump_date layout"),
+        ("acquire", {**FOLDER, "acquire__wikidata_date": "2024-01-01"}, "wikidata_date"),
+        ("acquire", {**FOLDER, "acquire__contact": "me@here.org", "acquire__connections": 1}, "connections contact"),
+        ("acquire", {"acquire__titles": "titles.tsv", "acquire__wikidata": "dumps"}, "wikidata"),
+        ("teach", {"teach__language": "br", "acquire__wikidata_titles": "json"}, "wikidata_titles"),
+        ("mewsc16", {"acquire__layout": "content"}, "layout"),
+        # A mirror is read, by this run or another with the same parameters.
+        ("acquire", {**MIRROR, "acquire__contact": "me@here.org", "acquire__layout": "content"}, ""),
+        ("train_multilingual", {"acquire_evaluation__fetch": "true", "acquire__contact": "me@here.org"}, ""),
+        ("acquire", {**FOLDER, "mewsc16__wikinews": "https://here.org", "acquire__layout": "content"}, ""),
+    ],
+)
+def test_a_parameter_of_what_is_not_read_is_refused(
+    context: KedroContext, chosen: str, given: dict[str, Any], idle: str
+) -> None:
+    faults = [fault for fault in faults_of(context, chosen, **given) if "has no effect, since" in fault]
+    assert sorted(fault.split("`")[1] for fault in faults) == [f"acquire.{name}" for name in idle.split()]
+
+
 @pytest.mark.project
 def test_a_run_that_reads_no_given_parameter_is_refused(empty: Project) -> None:
     done = empty.kedro("run", "--pipelines=report", "--params", "acquire.wikipedia=dumps", check=False, start=False)

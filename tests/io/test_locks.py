@@ -18,7 +18,15 @@ import pytest
 
 from ease.errors import EaseError
 from ease.io import locks
-from ease.io.locks import LOCK_FILE, folder_lock, remove_abandoned_scratch, scratch_folder, try_lock
+from ease.io.locks import (
+    LOCK_FILE,
+    check_unlocked,
+    folder_lock,
+    lock_data_for_run,
+    remove_abandoned_scratch,
+    scratch_folder,
+    try_lock,
+)
 
 HOLD = """
 import sys
@@ -50,6 +58,16 @@ def test_a_locked_folder_is_refused_until_its_process_ends(tmp_path: Path) -> No
         process.wait()
         with folder_lock(folder), pytest.raises(EaseError, match="Another run"), folder_lock(folder):
             pass
+
+
+def test_a_folder_in_the_place_of_a_lock_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "work" / LOCK_FILE).mkdir(parents=True)
+    (tmp_path / ".in_use").mkdir()
+    message = "is a folder where a lock file belongs: move or remove it"
+    with pytest.raises(EaseError, match=f"work/lock {message}"):
+        check_unlocked(tmp_path / "work")
+    with pytest.raises(EaseError, match=rf"\.in_use {message}"):
+        lock_data_for_run(tmp_path)
 
 
 def test_a_lock_is_of_the_file_that_its_folder_still_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

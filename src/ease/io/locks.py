@@ -115,13 +115,23 @@ def lock_data_for_removal(data: Path) -> Iterator[None]:
 def _open_data_lock(data: Path) -> IO[bytes]:
     with report_write_errors(data):
         data.mkdir(parents=True, exist_ok=True)
-        return (data / ".in_use").open("ab")
+        with _report_folder(data / ".in_use"):
+            return (data / ".in_use").open("ab")
+
+
+@contextmanager
+def _report_folder(path: Path) -> Iterator[None]:
+    """Turn the error of a folder in a lock file's place into a readable one."""
+    try:
+        yield
+    except IsADirectoryError as error:
+        raise EaseError(f"{path} is a folder where a lock file belongs: move or remove it.") from error
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[FolderLock]:
     """Lock a folder, made if missing, until the block ends; raises EaseError if another run holds the lock."""
-    with report_write_errors(folder):
+    with report_write_errors(folder), _report_folder(folder / LOCK_FILE):
         lock = _acquire(folder)
     if lock is None:
         # The holder removes its lock file with the folder.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,6 +28,7 @@ from ease.evaluation.sets import check_address, read_located
 from ease.evaluation.tasks import TaskParameters
 from ease.evaluation.tasks.base import error_prefix
 from ease.io.files import check_free_space, check_writable
+from ease.options import is_within
 from ease.pipelines.setting import preparation_of
 from ease.texts.pairs import PREPARATION
 
@@ -75,6 +76,12 @@ class PlannedRun:
         """Check an encoder's files; at last, its weights and its tokenizer."""
         self.check(check_encoder_files, name, transformer=transformer)
         self.check_last(check_encoder_contents, name)
+
+    def refuse_idle(self, names: Iterable[str], reason: str) -> None:
+        """Refuse parameters of `--params`, and those within them, that have no effect for a reason."""
+        for name in names:
+            idle = [typed for typed in sorted(self.typed) if is_within(typed, name)]
+            self.faults.extend(f"`{typed}` has no effect, since {reason}: remove it." for typed in idle)
 
     def run_slow_checks(self) -> None:
         """Run the checks that were left for later, and then those for last, each if there is no fault yet."""

@@ -9,6 +9,7 @@ from kedro.pipeline.node import Node
 
 from ease.errors import EaseError
 from ease.options import split_words
+from ease.pipelines.acquire.checks import refuse_idle_sources
 from ease.pipelines.acquire_evaluation.checks import check_setting_tasks
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.entity_embeddings.checks import check_start_encoder
@@ -20,6 +21,7 @@ from ease.pipelines.teach.nodes import (
     learn_letters,
     locate_taught_dumps,
     locate_taught_sets,
+    taught_sources,
     teach_encoder,
 )
 from ease.pipelines.teach.setting import AUTO, check_taught_languages
@@ -32,10 +34,15 @@ from ease.wikimedia.wikidata import find_page_props
 
 def check_taught_dumps(node: Node, run: PlannedRun) -> None:
     """Refuse languages that cannot be taught, and a folder without their dumps or page_props tables."""
+    acquire = run.options(node, AcquireOptions)
+    taught = taught_sources(acquire)
+    if acquire.wikidata_titles != taught.wikidata_titles:
+        run.refuse_idle(["acquire.wikidata_titles"], f"`teach` reads {taught.wikidata_titles}")
+    refuse_idle_sources(taught, run)
     check_taught_sources(
         run.parameter("teach.language"),
         run.parameter("teach.companions"),
-        run.options(node, AcquireOptions),
+        acquire,
         run.options(node, Setting).languages,
     )
 

@@ -83,13 +83,16 @@ def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str
     check_taught_languages(language, companions, acquire)
     companion_codes = [code for code in setting.languages if code != language]
     logger.info("Teaching %s beside its companions %s", language, ", ".join(companion_codes) or "(none)")
-    # The sample's Wikidata knows no types of other wikis' items.
+    return locate_dumps(taught_sources(acquire), setting)
+
+
+def taught_sources(acquire: AcquireOptions) -> AcquireOptions:
+    """Return the sources that `teach` reads: page_props tables, since Wikidata's dump is of all languages."""
     wikidata = acquire.wikidata
+    # The sample's Wikidata knows no types of other wikis' items.
     if wikidata == SAMPLE and acquire.wikipedia != SAMPLE:
         wikidata = None
-    # The tables of two languages are small; Wikidata's dump has the items of all.
-    items = {"wikidata": wikidata, "wikidata_titles": "page_props"}
-    return locate_dumps(acquire.model_copy(update=items), setting)
+    return acquire.model_copy(update={"wikidata": wikidata, "wikidata_titles": "page_props"})
 
 
 def locate_taught_sets(
