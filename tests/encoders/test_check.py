@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
 from tokenizers import Tokenizer
@@ -62,6 +64,21 @@ def with_length(length: Any) -> Callable[[Path], None]:
     return damage
 
 
+def with_file(name: str, text: str) -> Callable[[Path], None]:
+    return lambda model: (model / name).write_text(text, encoding="utf-8")  # type: ignore[func-returns-value, return-value]
+
+
+def without_a_module(model: Path) -> None:
+    shutil.rmtree(next(model.glob("*_Pooling")))
+
+
+def with_cut_pickled_weights(model: Path) -> None:
+    torch.save(load_file(model / "model.safetensors"), model / "pytorch_model.bin")  # noqa: TID251
+    (model / "model.safetensors").unlink()
+    weights = model / "pytorch_model.bin"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+
+
 def as_pointer(name: str) -> Callable[[Path], None]:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     return lambda model: (model / name).write_text(pointer, encoding="utf-8")  # type: ignore[func-returns-value, return-value]
@@ -72,7 +89,17 @@ def as_pointer(name: str) -> Callable[[Path], None]:
     [
         *((with_length(length), f"`max_seq_length` is {length!r}, in sent") for length in (-1, 0, "64", 1.5, True)),
         *((as_pointer(name), f"{name} is a pointer of Git LFS") for name in ("model.safetensors", "tokenizer.json")),
-        (with_config(model_type="nobert"), "nobert"),
+        (as_pointer("1_Pooling/config.json"), "config.json is a pointer of Git LFS"),
+        (with_config(model_type="nobert"), "transformers does not know its `model_type` 'nobert', in config.json"),
+        (with_file("config.json", "{}"), "transformers does not know its `model_type` None"),
+        (with_file("config.json", "[]"), "config.json is no configuration of a model: get it again"),
+        (with_file("config.json", '{"model_type": "ber'), "config.json is not JSON: get it again"),
+        (with_file("modules.json", "[]"), "modules.json is no list of modules (List should have at least 1 item"),
+        (with_file("modules.json", '[{"idx": 0, "path": ""}]'), "modules.json is no list of modules (Field required)"),
+        (with_file("1_Pooling/config.json", "<html>"), "1_Pooling/config.json is not JSON: get it again"),
+        (without_a_module, "1_Pooling, which does not exist: get the folder again"),
+        (with_file("tokenizer.json", '{"version": "1.0"}'), "model is broken: get its files again"),
+        (with_cut_pickled_weights, "model are cut or damaged"),
         (truncated, "model are cut or damaged"),
         (without("model.safetensors"), "has no weights: none of model.safetensors"),
         (with_config(num_hidden_layers=2), "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
+import io
+import lzma
+import re
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from ease.errors import EaseError
+from ease.evaluation.tasks.set_files import SetFiles, read_fields
 from ease.io import text_tables
 from ease.io.text_tables import LONGEST_LINE, read_columns, read_lines, read_records, read_rows
+from ease.texts.components.sources import read_text_fields
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
@@ -18,6 +26,66 @@ def test_compression_is_recognised_by_content(tmp_path: Path, compress: type[byt
     path = tmp_path / "any.name"
     path.write_bytes(compress("\ufeffä\r\n\nlast\x85line".encode()))
     assert list(read_lines(path)) == [(1, "ä"), (2, ""), (3, "last\x85line")]
+
+
+def zipped(member: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(member, "x,y\n1,2\n")
+    return packed.getvalue()
+
+
+def tarred() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("table.csv"))
+    return packed.getvalue()
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+OTHER_KINDS = [
+    (zipped("table.csv"), "a zip archive, which is not read: unpack it"),
+    (zipped("[Content_Types].xml"), "an Excel workbook, which is not read: save it as .csv"),
+    (tarred(), "a tar archive, which is not read: unpack it"),
+    (gzip.compress(tarred()), "a tar archive"),
+    (b"7z\xbc\xaf\x27\x1c" + bytes(99), "a 7z archive"),
+    (b"Rar!\x1a\x07\x01\x00", "a rar archive"),
+    (POINTER, "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
+    (b"SQLite format 3\0" + bytes(99), "an SQLite database: export a table as .csv"),
+    (b"\n<!DOCTYPE html>\n<html>", "a web page, such as a server's error: download the file again"),
+]
+"""Contents that are neither text nor Parquet, and what errors call them"""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        *OTHER_KINDS,
+        (b"PAR1" + bytes(99), "a Parquet file: name it .parquet"),
+        (gzip.compress(gzip.compress(b"x,y")), "gz-compressed, maybe twice: gzip and bzip2 are read, once"),
+        (lzma.compress(b"x,y"), "xz-compressed, maybe twice"),
+        ("x,y".encode("utf-16"), "encoded in UTF-16: convert it (iconv -f UTF-16 -t UTF-8)"),
+        (codecs.BOM_UTF16_BE + "x,y".encode("utf-16-be"), "encoded in UTF-16"),
+    ],
+)
+def test_a_text_table_of_another_kind_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(EaseError, match=f"^{re.escape(f'{path} is {message}')}"):
+        list(read_records(path, ["x"], ",", quoted=True))
+
+
+@pytest.mark.parametrize(("content", "message"), OTHER_KINDS)
+def test_a_parquet_file_of_another_kind_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "table.parquet"
+    path.write_bytes(content)
+    if message == "a tar archive":
+        message = ""  # Parquet is not searched for inside gzip
+    with pytest.raises(EaseError, match=re.escape(f"{path} is not Parquet: ") + f".*{re.escape(message)}") as caught:
+        list(read_text_fields(path, ["x"]))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(EaseError, match=f"not a complete Parquet file .*{re.escape(message)}"):
+        list(read_fields([path], {"left": "x"}, SetFiles()))
 
 
 def test_damaged_files_and_long_lines_are_reported(tmp_path: Path) -> None:

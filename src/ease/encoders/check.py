@@ -6,6 +6,7 @@ or tag on the hub, None `main`.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -378,10 +379,8 @@ def _check_weights(transformer: Path) -> Any:
             model, names = AutoModel.from_pretrained(
                 transformer, device_map="meta", output_loading_info=True, ignore_mismatched_sizes=True, **_NO_CODE
             )
-    except SafetensorError as error:
-        raise ValueError(f"the weights in {transformer} are cut or damaged: get them again") from error
-    except RuntimeError as error:  # of torch's archives
-        if "PytorchStreamReader" not in str(error):
+    except (SafetensorError, EOFError, KeyError, OSError, RuntimeError) as error:
+        if not _is_of_damaged_weights(error, transformer):
             raise
         raise ValueError(f"the weights in {transformer} are cut or damaged: get them again") from error
     finally:
@@ -399,6 +398,17 @@ def _check_weights(transformer: Path) -> Any:
     if fault:
         raise ValueError(f"the weights in {transformer} {fault} by its {CONFIG}: get both files from one place")
     return model.config
+
+
+def _is_of_damaged_weights(error: Exception, transformer: Path) -> bool:
+    """Return whether a reader of weights raised an error for the content of a file."""
+    if isinstance(error, SafetensorError):
+        return True
+    # transformers raises an OSError without a number for a file that is not there.
+    if isinstance(error, OSError) and error.errno != errno.EINVAL:
+        return False
+    # torch's reader has no error of its own.
+    return any(transformer.glob("pytorch_model*.bin")) and not any(transformer.glob("model*.safetensors"))
 
 
 def check_tokenizer(tokenizer: Any, config: Any) -> None:
