@@ -17,6 +17,7 @@ import mlflow
 import pytest
 from kedro.framework.cli.project import run as kedro_run
 from kedro.io import DataCatalog, DatasetError
+from kedro.ipython import magic_reload_kedro
 from kedro.pipeline import Pipeline
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import DatabaseError
@@ -144,3 +145,5 @@ def test_a_list_in_params_may_have_commas(value: str, read: dict[str, Any]) -> N
     option = next(option for option in kedro_run.params if option.name == "params")
     assert option.callback is not None
     assert option.callback(click.Context(kedro_run), option, value) == read
+    # As `%reload_kedro --params` in a notebook
+    assert magic_reload_kedro.parser.parse_args([f"--params={value}"]).params == read

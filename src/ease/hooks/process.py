@@ -132,9 +132,11 @@ _split_string = kedro_options.split_string
 
 def split_values(ctx: click.Context, param: Any, value: str) -> list[str]:
     """Split an option's value at commas; of `--params`, a part without `=` continues a list: `languages=en,it`."""
+    # Kedro's `%reload_kedro --params`, of notebooks, names no option.
+    has_values = param is None or param.name == "params"
     parts: list[str] = []
     for part in _split_string(ctx, param, value):
-        if param.name == "params" and parts and "=" not in part:
+        if has_values and parts and "=" not in part:
             # The parameters separate words by blanks.
             parts[-1] += f" {part.strip()}"
         else:
