@@ -23,6 +23,7 @@ import pandas as pd
 import pytest
 from mlflow.tracking import MlflowClient
 
+from ease.reporting.own import RUN_PAGES
 from ease.servers import STAGES
 from tests.browser import Browser
 from tests.contexts import all_pipelines
@@ -178,6 +179,10 @@ def test_mlflow_opens_with_the_runs_and_compares_two_side_by_side(
         page.evaluate("document.querySelectorAll('[role=switch]').forEach(found => found.click())")
         time.sleep(1)
         differing = rows_of(page.text())
+        # The report and the comparison page link to each run by its id alone.
+        run = compared[0].info
+        page.open(f"{address}/#/{RUN_PAGES.partition('#/')[2]}{run.run_id}")
+        page.wait_for(run.run_name, run.run_id)
     assert shown["Run ID:"] == [run.info.run_id for run in compared]
     for name in ("method", "training.learning_rate", "training.batch_size"):
         assert shown[name] == [run.data.params[name] for run in compared]
@@ -191,16 +196,21 @@ def test_comparison_page_renders_without_network(project: Project, page: Browser
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
     page.wait_until("document.querySelectorAll('svg.main-svg .trace').length")
     page.wait_for("Methods compared", "sample_parallel", "SimCSE")
-    assert page.texts("thead th") == ["Subset", "Untrained", "SimCSE", "EASE", "EASE+"]
-    assert len(page.texts("tbody tr:not(.group)")) == 19
+    assert page.texts(".marked thead th") == ["Subset", "Untrained", "SimCSE", "EASE", "EASE+"]
+    assert len(page.texts(".marked tbody tr:not(.group)")) == 19
     assert len(page.texts("tr.average")) == 1
     assert len(page.texts("td strong")) >= 19, "the best of each row"
+    links = page.evaluate(f"document.querySelectorAll('td a[href^={json.dumps(RUN_PAGES)}]').length")
+    assert links == 3, "the run of each training"
+    assert page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)") == []
     narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     page.call("Emulation.setDeviceMetricsOverride", **narrow)
     page.open("about:blank")
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
     page.wait_until("document.querySelectorAll('svg.main-svg .trace').length")
-    fits = "[...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)"
+    # The table of versions, whose names are long, scrolls.
+    fixed = "document.querySelectorAll('.wide:not(:has(table:not(.marked)))')"
+    fits = f"[...{fixed}].every(one => one.scrollWidth <= one.clientWidth)"
     assert page.evaluate(f"{fits} && document.documentElement.scrollWidth <= 390")
     page.call("Emulation.clearDeviceMetricsOverride")
 

@@ -129,11 +129,16 @@ def test_parameters_that_differ_are_named_for_each_setting() -> None:
 
 
 def test_the_training_run_of_each_model_is_named() -> None:
-    trained = {"parameters": {"steps": 400}, "seconds": 1234.5, "run_id": "a1b2"}
-    made = build_report(published(), options(), own([*sts17(**trained), *sts17(method="simcse", model="1")]))
-    facts = made.models.set_index("Model")[["Steps", "Seconds", "MLflow run"]].T.to_dict("list")
-    assert facts == {"EASE, multilingual": ["400", "1,234", "a1b2"], "SimCSE, multilingual": ["", "", ""]}
-    assert "a1b2" in render_markdown(made)
+    run = "a1b2c3d4e5f6"
+    trained = {"parameters": {"steps": 400}, "seconds": 1234.5, "run_id": run}
+    rows = own([*sts17(**trained), *sts17(method="simcse", model="1")])
+    made = build_report(published(), options(), rows, run_pages="http://store/#/runs/")
+    facts = made.models.set_index("Model")[["Steps", "Seconds"]].T.to_dict("list")
+    assert facts == {"EASE, multilingual": ["400", "1,234"], "SimCSE, multilingual": ["", ""]}
+    address = f"http://store/#/runs/{run}"
+    assert f"[a1b2c3d4]({address})" in render_markdown(made)
+    page = html.document_fromstring(render_html(made))
+    assert page.xpath(f"//td/a[@href='{address}']/text()") == ["a1b2c3d4"]
 
 
 def test_names_are_escaped() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -246,10 +247,32 @@ def _seed_text(seed: float) -> str:
     return str(int(seed))
 
 
-def training_facts(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
+RUN_PAGES = "http://127.0.0.1:5000/#/runs/"
+"""Address of the page of each run, by its id, while `make mlflow` serves the runs"""
+SHOWN_DIGITS = 8
+"""Digits of a run's id that are shown"""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text with its address, which Markdown and HTML show as a link."""
+
+    text: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"[{self.text}]({self.address})"
+
+    def __html__(self) -> str:
+        return f'<a href="{escape(self.address)}">{escape(self.text)}</a>'
+
+
+def training_facts(rows: Sequence[Mapping[str, object]], run_pages: str = RUN_PAGES) -> dict[str, str | Link]:
     """Return steps, seconds and MLflow run of an encoder's training; empty texts where they are not recorded.
 
-    `rows`: Rows of scores of the encoder; the last one that has a value counts.
+    Args:
+        rows: Rows of scores of the encoder; the last one that has a value counts.
+        run_pages: Address of MLflow's pages of runs, without a run's id.
     """
     # In a table, a value that is not recorded is NaN, which differs from itself.
     recorded = {name: value for row in rows for name, value in row.items() if value is not None and value == value}
@@ -260,7 +283,10 @@ def training_facts(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
     seconds = recorded.get("seconds", "")
     if isinstance(seconds, float | int):
         seconds = f"{seconds:,.0f}"
-    return {"Steps": str(steps), "Seconds": str(seconds), "MLflow run": str(recorded.get("run_id", ""))}
+    run: str | Link = ""
+    if run_id := str(recorded.get("run_id", "")):
+        run = Link(run_id[:SHOWN_DIGITS], run_pages + run_id)
+    return {"Steps": str(steps), "Seconds": str(seconds), "MLflow run": run}
 
 
 def differing_parameters(models: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:

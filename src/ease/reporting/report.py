@@ -22,7 +22,15 @@ from ease.methods import UNTRAINED
 from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import NOT_RECORDED, OwnModel, ScoreCell, differing_parameters, encoding_text, training_facts
+from ease.reporting.own import (
+    NOT_RECORDED,
+    RUN_PAGES,
+    OwnModel,
+    ScoreCell,
+    differing_parameters,
+    encoding_text,
+    training_facts,
+)
 from ease.reporting.plots import method_label, picture_svg, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE_HEIGHT
 from ease.reporting.published import PublishedPapers, ScoreKey
@@ -75,10 +83,12 @@ def build_report(
     options: ReportOptions,
     models: Sequence[OwnModel],
     latest: Mapping[tuple[str, str], str] | None = None,
+    run_pages: str = RUN_PAGES,
 ) -> ScoreReport:
     """Return the report: every published table for which we have a score, with our models, and our other tables.
 
     `latest` has the versions of the encoders `latest`, by setting and method, where other versions were scored.
+    `run_pages` is the address of MLflow's pages of runs, without a run's id.
     """
     report = ScoreReport(scatters=build_scatters(options, published, models))
     for paper in published.root.values():
@@ -91,7 +101,7 @@ def build_report(
             report.skipped.append(f"Tables of {paper.short} without a score of ours: {', '.join(absent)}.")
     report.tables += plain_tables(models, published.tasks())
     if models:
-        report.models = model_versions(models, latest or {})
+        report.models = model_versions(models, latest or {}, run_pages)
         report.differences = differences_by_setting(models)
         report.scores = all_scores(models)
     return report
@@ -183,7 +193,7 @@ DIGEST_DIGITS = 12
 DIGEST_COLUMN = "Data (SHA-256)"
 
 
-def model_versions(models: Sequence[OwnModel], latest: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+def model_versions(models: Sequence[OwnModel], latest: Mapping[tuple[str, str], str], run_pages: str) -> pd.DataFrame:
     """Return one row per model and version of the code that scored it; a version that is not `latest` says so."""
     rows = [
         {
@@ -193,7 +203,7 @@ def model_versions(models: Sequence[OwnModel], latest: Mapping[tuple[str, str], 
             "Pooling": model.pooling or "the model's own",
             "Encoded with": encoding_text(rows) or NOT_RECORDED,
             "Seeds": ", ".join(seed or NOT_RECORDED for seed in model.seeds) or "none",
-            **training_facts(rows.to_dict("records")),
+            **training_facts(rows.to_dict("records"), run_pages),
             "Code": code or NOT_RECORDED,
             "Scores": len(rows),
         }

@@ -22,7 +22,7 @@ from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import OwnModel, differing_parameters, gather_models, training_facts
+from ease.reporting.own import RUN_PAGES, OwnModel, differing_parameters, gather_models, training_facts
 from ease.reporting.plots import method_label, plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.published import PublishedPapers
 from ease.reporting.report import (
@@ -82,12 +82,24 @@ def _differences(scores: Mapping[str, Rows]) -> DataFrame:
 
 def _models(scores: Mapping[str, Rows]) -> DataFrame:
     """Return the version of each method's encoder with its training run."""
-    rows = [
-        {"Method": method_label(method), "Version": scores[method][-1]["model"], **training_facts(scores[method])}
-        for method in in_order(scores)
-        if scores[method]
-    ]
+    pages = _run_pages()
+    rows = []
+    for method in in_order(scores):
+        if scores[method]:
+            version = scores[method][-1]["model"]
+            rows.append({"Method": method_label(method), "Version": version, **training_facts(scores[method], pages)})
     return pd.DataFrame(rows)
+
+
+def _run_pages() -> str:
+    """Return the address of MLflow's pages of runs: on the store's own server, or on that of `make mlflow`."""
+    # Kedro imports this module at each start, and MLflow takes two seconds.
+    import mlflow
+
+    store: str = mlflow.get_tracking_uri()
+    if store.startswith("http"):
+        return f"{store.rstrip('/')}/#/runs/"
+    return RUN_PAGES
 
 
 def write_comparison(
@@ -164,7 +176,8 @@ def write_report(
     """
     rows = _all_rows(baselines, settings)
     models = gather_models(full_rows(rows), encoding.cache)
-    report = build_report(PublishedPapers.model_validate(published), options, models, _unscored_latest(models, work))
+    latest = _unscored_latest(models, work)
+    report = build_report(PublishedPapers.model_validate(published), options, models, latest, _run_pages())
     report.tables += dimension_tables(rows)
     for table in report.tables:
         _log(f"{table.title}, {table_markdown(table, WIDTH)}")
