@@ -150,11 +150,37 @@ def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model
     assert not list(saved.rglob("*.bin"))
     (model,) = client.search_logged_models([run.info.experiment_id], f"source_run_id = '{run.info.run_id}'")
     assert model.name == f"multilingual-{method}"
+    linked_scores = {metric.key: (metric.value, metric.dataset_name, metric.dataset_digest) for metric in model.metrics}
+    for score in (score for score in scores if score["main"]):
+        expected = (pytest.approx(score["value"]), score["task"], score["data"][:36])
+        assert linked_scores[f"{score['task']}/{score['subset']}"] == expected
     folder = Path(model.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
     linked = project.folder / f"data/06_models/multilingual/{method}/latest"
     embeddings = [SentenceTransformer(str(one)).encode(["A sentence.", "文。"]) for one in (folder, linked)]
     np.testing.assert_array_equal(*embeddings)
     assert embeddings[0].shape == (2, 32)
+
+
+def test_logged_models_are_found_by_their_scores_on_a_data_set(
+    project: Project, client: MlflowClient, runs: dict[str, Run]
+) -> None:
+    scores = scores_of(project)
+    (average,) = scores[(scores["subset"] == "average") & scores["main"] & (scores["method"] == "ease")].to_dict(
+        "records"
+    )
+    name = f"{average['task']}/average"
+    experiments = [runs["train_multilingual"].info.experiment_id]
+    found = {
+        digest: client.search_logged_models(
+            experiments,
+            f"metrics.`{name}` >= {average['value'] - 1e-6}",
+            datasets=[{"dataset_name": average["task"], "dataset_digest": digest}],
+            order_by=[{"field_name": f"metrics.{name}", "ascending": False}],
+        )
+        for digest in (average["data"][:36], "another")
+    }
+    assert "multilingual-ease" in [model.name for model in found[average["data"][:36]]]
+    assert found["another"] == []
 
 
 def test_the_runs_are_named_described_and_scored_for_the_list(

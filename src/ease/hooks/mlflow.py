@@ -33,6 +33,7 @@ from ease.options import dotted
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS
 from ease.pipelines.tracking import (
+    DIGEST_LENGTH,
     NOTE_TAG,
     TRAINING_TAG,
     close_killed_runs,
@@ -71,8 +72,6 @@ METHOD_RUN = re.compile(r"[\w-]+\.[\w-]+")
 """Names of the nested runs of a setting's methods"""
 VARIANT_SCORES = "sweep.variant_scores"
 """The table that a sweep makes"""
-DIGEST_LENGTH = 36
-"""Maximum length of a data set's digest in MLflow"""
 SUMMARY_SCORES = 3
 """Scores in a run's description, and of its best encoder among the run's own metrics"""
 

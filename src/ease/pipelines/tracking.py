@@ -21,6 +21,7 @@ from ease.encoders.options import EncoderOptions
 from ease.encoders.saved import RUN_FILE
 from ease.evaluation.scores import AVERAGE, Score
 from ease.evaluation.scoring import has_languages
+from ease.evaluation.sets import LocatedSets
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
@@ -47,6 +48,9 @@ TRAINING_TAG = "training"
 HOST = "ease.host"
 PID = "ease.pid"
 """MLflow tags of the process that writes a run."""
+
+DIGEST_LENGTH = 36
+"""Maximum length of a data set's digest in MLflow"""
 
 COMPARE = "Next: tick another training run in the list, then **Compare**."
 """End of a training run's description."""
@@ -136,15 +140,15 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
     """
     client = mlflow.MlflowClient()
     run_id = _run_of(encoder)
-    outputs = None
+    model_id = None
     if run_id is not None:
-        outputs = client.get_run(run_id).outputs
-    if outputs is None or not outputs.model_outputs:
+        model_id = _logged_model_of(run_id)
+    if model_id is None:
         logger.warning("MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder)
         return None
     versions = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
     if not versions:
-        logged = client.get_logged_model(outputs.model_outputs[0].model_id)
+        logged = client.get_logged_model(model_id)
         versions = [mlflow.register_model(f"runs:/{run_id}/{logged.name}", name)]
     client.set_registered_model_alias(name, alias, versions[0].version)
     return f"models:/{name}@{alias}"
@@ -199,10 +203,12 @@ def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingR
     mlflow.MlflowClient().set_tag(run_id, NOTE_TAG, "\n\n".join([*paragraphs, COMPARE]))
 
 
-def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:
-    """Add scores to the run that trained an encoder, if the tracking store still has such a run."""
+def add_scores(
+    encoder: Path, scores: Sequence[Score], dimension: int | None = None, located: LocatedSets | None = None
+) -> None:
+    """Add scores to the run that trained an encoder and to its logged model, if the tracking store still has them."""
     if run_id := _run_of(encoder):
-        log_scores(run_id, scores, dimension)
+        log_scores(run_id, scores, dimension, located, _logged_model_of(run_id))
 
 
 def add_to_card(
@@ -234,20 +240,36 @@ def add_to_card(
         client.set_tag(run_id, NOTE_TAG, f"{note.strip()}{SCORED}{score_list}.\n\n{COMPARE} {load}")
 
 
-def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
-    """Log scores and their intervals: as `task/subset`, `task/subset/metric`, or `task/subset/16_dimensions`."""
-    values = {}
+def log_scores(
+    run_id: str,
+    scores: Sequence[Score],
+    dimension: int | None = None,
+    located: LocatedSets | None = None,
+    model_id: str | None = None,
+) -> None:
+    """Log scores and their intervals: as `task/subset`, `task/subset/metric`, or `task/subset/16_dimensions`.
+
+    MLflow's page of models compares the metrics of a logged model (`model_id`) by the data sets that they were computed
+    on: the tasks, with the digests of their data, of which `located` has the versions.
+    """
+    milliseconds = round(1000 * time.time())
+    metrics = []
     for score in scores:
+        links = {"model_id": model_id}
+        if located is not None:
+            digest = located[score.task].version(score.subset)[:DIGEST_LENGTH]
+            links |= {"dataset_name": score.task, "dataset_digest": digest}
         parts = [safe_name(score.task), safe_name(score.subset)]
         if not score.main:
             parts.append(score.metric)
         if dimension is not None:
             parts.append(f"{dimension}_dimensions")
         name = "/".join(parts)
-        values[name] = score.value
+        values = {name: score.value}
         if score.low is not None and score.high is not None:
             values |= {f"{name}/low": score.low, f"{name}/high": score.high}
-    log_values(run_id, [(0, values)])
+        metrics += [mlflow.entities.Metric(key, value, milliseconds, 0, **links) for key, value in values.items()]
+    mlflow.MlflowClient().log_batch(run_id, metrics)
 
 
 @contextmanager
@@ -291,6 +313,15 @@ def _run_of(encoder: Path) -> str | None:
     if not client.search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1):
         return None
     return run_id
+
+
+def _logged_model_of(run_id: str) -> str | None:
+    """Return the id of the model that a run has logged; None if it has logged none."""
+    outputs = mlflow.MlflowClient().get_run(run_id).outputs
+    if outputs is None or not outputs.model_outputs:
+        return None
+    model_id: str = outputs.model_outputs[0].model_id
+    return model_id
 
 
 def log_parameters(values: Mapping[str, Any]) -> None:

@@ -49,7 +49,8 @@ def score_encoder(
     origin = origin_of(encoder)
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
     columns = {"setting": setting.name, "model": encoder.parent.name, **origin}
-    rows, _ = score_each(load_encoder, str(encoder), data, partial(add_scores, encoder), dimensions, **columns)
+    report = partial(add_scores, encoder, located=data.located)
+    rows, _ = score_each(load_encoder, str(encoder), data, report, dimensions, **columns)
     headline_languages: Sequence[str] = ()
     if len(setting.languages) <= MAX_HEADLINE_LANGUAGES:
         headline_languages = setting.languages
