@@ -6,17 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from kedro.framework.project import pipelines
 from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
+from kedro.validation.type_extractor import TypeExtractor
+from pydantic import BaseModel, TypeAdapter
 
 from ease.configuration import default_parameters
 from ease.datasets.tables import TableDataset, TablesDataset
+from ease.evaluation.tasks import task_class
 from ease.methods import method_names
-from ease.options import dotted
+from ease.options import dotted, overlaid, value_at
 from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.pipelines.setting import SETTINGS
+from ease.pipelines.setting import LOW_RESOURCE, SETTINGS
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS
+from ease.pipelines.teach.setting import complete_taught_setting
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog, load_parameters
 from tests.project import ROOT, SWEEPS, Project
@@ -63,6 +68,7 @@ def test_every_dataset_is_in_the_catalog_and_versioned(env: str, request: pytest
 
 
 def leaves(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the names of values and of empty groups."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from leaves(inner, f"{name}.{key}".lstrip("."))
@@ -75,7 +81,7 @@ def test_every_parameter_is_read_and_every_read_one_exists(bare: Project, env: s
     # Names with an underscore are for interpolation alone.
     parameters = load_parameters(bare, env).items()
     configured = set(leaves({name: value for name, value in parameters if not name.startswith("_")}))
-    assert "hard_negatives.exhaustive_limit" in configured, "single values, not models"
+    assert "hard_negatives.without" in configured, "single values, not models"
     read = {
         name.removeprefix("params:")
         for pipeline in pipelines.values()
@@ -88,6 +94,45 @@ def test_every_parameter_is_read_and_every_read_one_exists(bare: Project, env: s
     unread = [name for name in configured if not any(f"{name}.".startswith(f"{one}.") for one in read)]
     missing = [one for one in read - recipes if not any(f"{name}.".startswith(f"{one}.") for name in configured)]
     assert (unread, missing) == ([], [])
+
+
+EXPLICIT = {
+    # What a user changes first.
+    *(f"{setting}.setting.encoder.name" for setting in (*SETTINGS, LOW_RESOURCE)),
+    # Replaces the value of the recipe that it copies.
+    "monolingual.mirror_bert.rows",
+    # Null there: `teach.encoder` completes it.
+    "teach.setting.encoder.name",
+}
+"""Values that the files repeat although they are the class's default"""
+
+
+def repeated_values(options: Any, values: dict[str, Any], name: str) -> Iterator[str]:
+    """Yield the names of configured values that are the defaults of their fields."""
+    for field, info in type(options).model_fields.items():
+        value = getattr(options, field)
+        if isinstance(value, BaseModel) and isinstance(values.get(field), dict):
+            yield from repeated_values(value, values[field], f"{name}.{field}")
+        elif field in values and not info.is_required() and value == info.get_default(call_default_factory=True):
+            yield f"{name}.{field}"
+
+
+def test_files_have_only_what_differs_from_the_classes(bare: Project) -> None:
+    raw: dict[str, Any] = {}
+    for file in (ROOT / "conf" / "base" / "parameters").rglob("*.yml"):
+        raw = overlaid(raw, yaml.safe_load(file.read_text(encoding="utf-8")))
+    parameters = load_parameters(bare, "base")
+    complete_taught_setting(parameters)
+    models: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
+    models |= {f"tasks.{name}": task_class(name, task).Options for name, task in parameters["tasks"].items()}
+    repeated: set[str] = set()
+    for name, model in models.items():
+        values = value_at(parameters, name)
+        if isinstance(values, dict):
+            repeated.update(repeated_values(TypeAdapter(model).validate_python(values), values, name))
+    # A reference, such as to the data folder, may have the default's value.
+    literal = {name for name in repeated if "${" not in str(value_at(raw, name))}
+    assert literal == EXPLICIT, "remove what the class has already, and its comment"
 
 
 def test_all_tables_share_one_connection_of_the_chosen_engine(base: Catalog, larger: Catalog) -> None:

@@ -11,8 +11,8 @@ from ease.evaluation.tasks import build_task, package_tasks
 def task_parameters(name: str, path: Path | str, **changes: Any) -> dict[str, Any]:
     """Return the parameters of a task of the package with changes; without `subsets`, of all its subsets."""
     parameters = package_tasks({name: {"path": path, **changes}})[name]
-    if "subsets" in parameters:
-        parameters["subsets"] = changes.get("subsets")
+    if "subsets" not in changes:
+        parameters.pop("subsets", None)
     return parameters
 
 

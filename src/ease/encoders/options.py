@@ -114,10 +114,12 @@ class EncodingOptions(StrictModel):
 class WhiteningOptions(StrictModel):
     """Training sentences and dimension of the whitening map."""
 
-    rows: int | None = Field(ge=2, description="maximum number of distinct training sentences; null: all")
-    dimension: int | None = Field(ge=1, description="components of the largest variance to keep; null: all that vary")
-    pooling: PoolingName | None = Field(description="pooling of the encoder to whiten; null: the setting's")
-    seed: int = Field(ge=0, description="seed of the sample of sentences")
+    rows: int | None = Field(None, ge=2, description="maximum number of distinct training sentences; null: all")
+    dimension: int | None = Field(
+        None, ge=1, description="components of the largest variance to keep; null: all that vary"
+    )
+    pooling: PoolingName | None = Field(None, description="pooling of the encoder to whiten; null: the setting's")
+    seed: int = Field(0, ge=0, description="seed of the sample of sentences")
 
 
 def check_rank(rank: int, *, languages: int | None = None, dimension: int | None = None) -> None:

@@ -70,7 +70,9 @@ class AuditOptions(StrictModel):
     max_share: float = Field(
         0.3, gt=0, le=1, description="largest share of a language's possible pairs; no training run sees their pages"
     )
-    max_titles: int = Field(500, ge=0, description="title pairs of each language with the pivot")
+    max_titles: int = Field(
+        500, ge=0, description="pairs of titles that differ as strings, of each language with the pivot"
+    )
     max_title_share: float = Field(
         0.5, gt=0, le=1, description="largest share of a language's items whose titles are tested"
     )

@@ -122,15 +122,19 @@ class PairOptions(StrictModel):
         description="linking: a sentence and each entity that it links to; first: the first sentence of a page and the "
         "page's own entity (footnote 2 of EASE's paper)",
     )
+    # Neither limit is from the paper: they drop fragments, and lists that the splitter takes for one sentence.
     min_characters: int = Field(10, ge=1, description="shorter sentences are dropped")
     max_characters: int = Field(1000, ge=1, description="longer sentences are dropped")
     holes: Literal["drop", "keep"] = Field(
-        "drop", description="whether to drop sentences in which a word of an unknown template may be missing"
+        "drop",
+        description="whether to drop sentences in which a word of an unknown template may be missing (docs/links.md)",
     )
     max_pairs_per_entity: int | None = Field(
         None, ge=1, description="maximum pairs of one entity in one language; null: no maximum"
     )
-    max_pairs_per_language: int | None = Field(50_000, ge=1, description="pairs sampled per language; null: all")
+    max_pairs_per_language: int | None = Field(
+        50_000, ge=1, description="pairs sampled per language after all filters; null: all"
+    )
     without_audit: bool = Field(
         False, description="exclude the pages of the setting's audit, the test set made from links"
     )

@@ -111,7 +111,7 @@ class SampleParallelOptions(TaskOptions):
     candidates: int = Field(ge=2, description="sentences per side: the first facts in order of fact_id")
     pivot: str = Field(description="language that all others are matched with")
     languages: tuple[str, ...] | None = Field(
-        min_length=1, description="languages to match with the pivot; null: all in the file"
+        None, min_length=1, description="languages to match with the pivot; null: all in the file"
     )
 
     @model_validator(mode="after")

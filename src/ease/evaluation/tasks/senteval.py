@@ -63,7 +63,7 @@ class SentEvalOptions(TableOptions):
     strengths: tuple[PositiveFloat, ...] = Field(min_length=1, description="candidates for C of logistic regression")
     strengths_trec: tuple[PositiveFloat, ...] = Field(min_length=1, description="candidates for TREC, as in SentEval")
     network: NetworkOptions | None = Field(
-        description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone"
+        None, description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone"
     )
 
 
