@@ -13,6 +13,7 @@ import yaml
 
 from ease.pipelines.mewsc16.nodes import locate_wikinews, make_mewsc16
 from ease.pipelines.work import release_work
+from ease.wikimedia.wikinews.editions import NewsOptions
 from tests.contexts import load_catalog
 from tests.evaluation.made_tasks import make_task
 from tests.file_server import running_server
@@ -113,4 +114,4 @@ def test_topics_and_classes_are_those_of_the_released_data_set(test_data: Path) 
         labels = Counter(path.read_text(encoding="utf-8").strip().split("\n"))
         assert labels.keys() <= {names.get(language) for names in options["topics"].values()}
         assert len(labels) == options["published"][language]["label_types"]
-        assert min(labels.values()) >= options["min_class_size"]
+        assert min(labels.values()) >= NewsOptions.model_fields["min_class_size"].default
