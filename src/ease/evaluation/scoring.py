@@ -52,8 +52,18 @@ def check_kinds(tasks: TaskParameters) -> None:
             )
 
 
-def has_languages(subset: str, languages: Iterable[str]) -> list[bool]:
-    """Return whether each part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
+def has_any_language(subset: str, languages: Iterable[str]) -> bool:
+    """Return whether a part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
+    return any(_in_languages(subset, languages))
+
+
+def has_only_languages(subset: str, languages: Iterable[str]) -> bool:
+    """Return whether every part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
+    return all(_in_languages(subset, languages))
+
+
+def _in_languages(subset: str, languages: Iterable[str]) -> list[bool]:
+    """Return for each part of a subset whether it is of one of the languages."""
     # Publishers write a language as Wikipedia does, as BCP 47 does, or with three letters (ISO 639-2 or -3).
     wikis = [Language(language) for language in languages]
     published_codes = {code for wiki in wikis for code in (wiki.bcp_47, *wiki.three_letter_codes)}

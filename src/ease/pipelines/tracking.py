@@ -20,7 +20,7 @@ from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.encoders.saved import RUN_FILE
 from ease.evaluation.scores import AVERAGE, Score
-from ease.evaluation.scoring import has_languages
+from ease.evaluation.scoring import has_only_languages
 from ease.evaluation.sets import LocatedSets
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
@@ -340,7 +340,7 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
     averaged_tasks = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
     headlines = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged_tasks]
     if languages:
-        headlines += [row for row in main if row not in headlines and all(has_languages(row["subset"], languages))]
+        headlines += [row for row in main if row not in headlines and has_only_languages(row["subset"], languages)]
     return {f"{safe_name(row['task'])}/{safe_name(row['subset'])}": row["value"] for row in headlines}
 
 

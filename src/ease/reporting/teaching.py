@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ease.encoders.learnt_letters import Respelling
-from ease.evaluation.scoring import DEVELOPMENT, has_languages
+from ease.evaluation.scoring import DEVELOPMENT, has_any_language
 from ease.lazy import pd
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
@@ -38,7 +38,7 @@ def compare_before_after(
     joined = _main_scores(before, "before").merge(_main_scores(after, "after"), on=columns)
     kinds = []
     for name in joined["subset"]:
-        if any(has_languages(str(name), [language])):
+        if has_any_language(str(name), [language]):
             kinds.append(NEW_LANGUAGE)
         else:
             kinds.append(OLD_LANGUAGE)
