@@ -31,10 +31,10 @@ PROMPTS: dict[str, str | None] = {
 
 @pytest.mark.parametrize("dropped", [(), ("STS17-query",), ("STS17", "STS", "STS17-query")])
 @pytest.mark.parametrize("role", [None, "query", "document"])
-@pytest.mark.parametrize(("task", "kind"), [("STS17", "STS"), ("NFCorpus", "Retrieval")])
-def test_the_order_of_prompts_is_mtebs(dropped: tuple[str, ...], role: str | None, task: str, kind: str) -> None:
+@pytest.mark.parametrize(("task", "task_type"), [("STS17", "STS"), ("NFCorpus", "Retrieval")])
+def test_the_order_of_prompts_is_mtebs(dropped: tuple[str, ...], role: str | None, task: str, task_type: str) -> None:
     prompts = {name: text for name, text in PROMPTS.items() if name not in dropped}
-    use = Use(task, kind, {None: None, "query": "query", "document": "passage"}[role])  # type: ignore[arg-type]
+    use = Use(task, task_type, {None: None, "query": "query", "document": "passage"}[role])  # type: ignore[arg-type]
     metadata = mteb.get_task(task).metadata
     name = get_prompt_name(prompts, metadata, PromptType(role) if role else None)  # type: ignore[arg-type]
     assert prompt_for(prompts, None, use) == (prompts[name] if name else "")

@@ -174,10 +174,10 @@ def describe_prompts(encoder: SentenceTransformer) -> str:
     """Return a sentence on the prompts in training and in MTEB's types of tasks, for logs and model cards."""
     default = encoder.default_prompt_name
     by_use = {"training": prompt_named(encoder.prompts, default)}
-    for kind in TASK_TYPES:
+    for task_type in TASK_TYPES:
         # In retrieval, queries and documents have their own.
-        if kind != "Retrieval":
-            by_use[kind] = prompt_for(encoder.prompts, default, Use("", kind))
+        if task_type != "Retrieval":
+            by_use[task_type] = prompt_for(encoder.prompts, default, Use("", task_type))
     return f"Prompts before sentences: {summarize_prompts(by_use)}."
 
 

@@ -104,9 +104,9 @@ class Encoding:
                 write(UNIT)
         write(1)
 
-    def for_task(self, task: str, kind: str) -> Encoding:
+    def for_task(self, task: str, task_type: str) -> Encoding:
         """Return the function for the texts of a task."""
-        return replace(self, use=Use(task, kind))
+        return replace(self, use=Use(task, task_type))
 
     def in_role(self, role: Role) -> Encoding:
         """Return the function for queries or passages."""
@@ -119,7 +119,7 @@ class Encoding:
 
     def describe_prompts(self) -> str:
         """Return the text before sentences; for a retrieval task, those before queries and passages."""
-        if self.use.kind != "Retrieval":
+        if self.use.task_type != "Retrieval":
             return self.prompt
         texts = {role: self.in_role(role).prompt for role in ROLES}
         return "; ".join(f"{role}: {text!r}" for role, text in texts.items() if text)

@@ -1,6 +1,6 @@
-"""Prompts: texts before a sentence, chosen by the task, its kind and the role of the sentence.
+"""Prompts: texts before a sentence, chosen by the task, its type and the role of the sentence.
 
-The names are those that sentence-transformers saves and MTEB reads: `query`, `document`, kinds such as `STS`, names of
+The names are those that sentence-transformers saves and MTEB reads: `query`, `document`, types such as `STS`, names of
 tasks, and `Retrieval-query` and so on. Does not import torch.
 """
 
@@ -30,20 +30,21 @@ class Use(NamedTuple):
     """The purpose for which a text is encoded; empty if unknown."""
 
     task: str = ""
-    kind: str = ""
+    task_type: str = ""
+    """One of `TASK_TYPES`"""
     role: Role | None = None
 
 
 def prompt_for(prompts: Mapping[str, str | None], default: str | None, use: Use) -> str:
     """Return the text to put before sentences; empty if there is none.
 
-    The order is MTEB's: task and role, task, kind and role, kind, role, and the prompt named `default`.
+    The order is MTEB's: task and role, task, type and role, type, role, and the prompt named `default`.
     """
     roles: tuple[str, ...] = ()
     if use.role is not None:
         roles = ROLES[use.role]
     names = []
-    for purpose in filter(None, (use.task, use.kind)):
+    for purpose in filter(None, (use.task, use.task_type)):
         names += [*(f"{purpose}-{role}" for role in roles), purpose]
     return prompt_named(prompts, next((name for name in [*names, *roles] if name in prompts), default))
 
@@ -56,14 +57,14 @@ def prompt_named(prompts: Mapping[str, str | None], name: str | None) -> str:
 
 
 def check_prompts(prompts: Iterable[str], tasks: Collection[str]) -> None:
-    """Refuse prompts with names that no task, kind or role has."""
+    """Refuse prompts with names that no task, type or role has."""
     roles = [role for names in ROLES.values() for role in names]
     names = [ALL, *roles, *TASK_TYPES, *tasks]
     for name in prompts:
         purpose, _, role = name.rpartition("-")
         if name not in names and not (purpose in names and role in roles):
             raise EaseError(
-                f"Unknown prompt {name!r}: {suggest(name, names)}; or a kind or task with a role, such as `STS-query`."
+                f"Unknown prompt {name!r}: {suggest(name, names)}; or a task or type with a role, such as `STS-query`."
             )
 
 

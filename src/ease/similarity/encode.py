@@ -17,9 +17,9 @@ Role = Literal["query", "passage"]
 """Role of a text in retrieval"""
 
 
-def encode_for(encode: Encode, task: str, kind: str) -> Encode:
-    """Return the function for the texts of a task of a kind; the same function if the encoder has only one."""
-    variant: Encode = encode.for_task(task, kind) if hasattr(encode, "for_task") else encode
+def encode_for(encode: Encode, task: str, task_type: str) -> Encode:
+    """Return the function for a task's texts by MTEB's type; the same function if the encoder has only one."""
+    variant: Encode = encode.for_task(task, task_type) if hasattr(encode, "for_task") else encode
     return variant
 
 
@@ -42,9 +42,9 @@ class EncodeByLanguage:
             "one: name a task such as bli."
         )
 
-    def for_task(self, task: str, kind: str) -> EncodeByLanguage:
+    def for_task(self, task: str, task_type: str) -> EncodeByLanguage:
         """Return the functions for the texts of a task."""
-        return EncodeByLanguage({code: encode_for(encode, task, kind) for code, encode in self.languages.items()})
+        return EncodeByLanguage({code: encode_for(encode, task, task_type) for code, encode in self.languages.items()})
 
 
 def encode_of(encode: Encode, language: str) -> Encode:
@@ -73,9 +73,9 @@ class Truncated:
         """Return an array of shape (n, dimension); a zero row stays zero."""
         return unit_or_zero_rows(self.encode(sentences)[:, : self.dimension])
 
-    def for_task(self, task: str, kind: str) -> Truncated:
+    def for_task(self, task: str, task_type: str) -> Truncated:
         """Return the function for the texts of a task."""
-        return Truncated(encode_for(self.encode, task, kind), self.dimension)
+        return Truncated(encode_for(self.encode, task, task_type), self.dimension)
 
     def in_role(self, role: Role) -> Truncated:
         """Return the function for queries or passages."""
