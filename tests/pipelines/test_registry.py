@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 
 import pytest
 from kedro.io.core import is_parameter
+from kedro.pipeline import Node
 
 from ease.pipelines.setting import LOW_RESOURCE, SETTINGS
+from ease.pipelines.tracking import TRAINING_TAG
 from tests.contexts import all_pipelines
+from tests.project import ROOT
 
 PIPELINES = all_pipelines()
-CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
+CONCEPTS = ROOT / "docs" / "concepts.md"
+RUNS = ROOT / "docs" / "runs.md"
 
 
-def test_the_concepts_show_the_order_of_the_main_job() -> None:
-    names = [node.name.rpartition(".")[2] for node in reversed(PIPELINES["train_multilingual"].nodes)]
-    shown = re.findall(r"^\| \w+ \| `(\w+)`", CONCEPTS.read_text(encoding="utf-8"), re.MULTILINE)
-    assert shown == [*dict.fromkeys(names)][::-1], "the last node of a name counts"
+ROW = re.compile(r"^\| (\w+) \| `(\w+)`(?: of ([\w, ]+))? \| ([\w, ]*) \| ([\w, ]*) \|$", re.MULTILINE)
+"""A row of the table of nodes: the stage, the node, the encoders that it makes or scores, what it reads and makes"""
+
+
+def test_the_concepts_show_the_nodes_of_the_main_job() -> None:
+    nodes_by_name: dict[str, list[Node]] = {}
+    for node in PIPELINES["train_multilingual"].nodes:
+        name = node.name.rpartition(".")[2]
+        # The last node of a name counts for the order.
+        nodes_by_name[name] = [*nodes_by_name.pop(name, []), node]
+    expected = []
+    for name, nodes in nodes_by_name.items():
+        (stage,) = nodes[0].tags - {TRAINING_TAG}
+        encoders = {str(node.namespace).rpartition(".")[2] for node in nodes} - {stage}
+        reads = {dataset.rpartition(".")[2] for node in nodes for dataset in node.inputs if not is_parameter(dataset)}
+        makes = {dataset.rpartition(".")[2] for node in nodes for dataset in node.outputs}
+        expected.append((stage, name, encoders, reads, makes))
+    shown = [
+        (stage, name, *({word for word in cell.split(", ") if word} for cell in cells))
+        for stage, name, *cells in ROW.findall(CONCEPTS.read_text(encoding="utf-8"))
+    ]
+    assert shown == expected
+
+
+def test_a_documented_line_of_progress_names_a_node_of_the_main_job() -> None:
+    (line,) = re.findall(r"Node (\d+) of (\d+): ([\w.]+)", RUNS.read_text(encoding="utf-8"))
+    number, count, name = line
+    nodes = PIPELINES["train_multilingual"].nodes
+    assert (nodes[int(number) - 1].name, len(nodes)) == (name, int(count))
 
 
 @pytest.mark.parametrize("name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE))])
