@@ -1,7 +1,7 @@
-"""Checkpoints without what can be made again: weights as the training starts with them, and moments that are zero.
+"""Checkpoints without what can be made again: weights as training starts with them, and moments that are zero.
 
-Of a multilingual vocabulary's 250,000 rows, a training on two languages changes a tenth. The others are those of the
-starting encoder, which a resumed training loads anyway, and their moments are zero.
+Of a multilingual vocabulary's 250,000 rows, a training run on two languages changes a tenth. The others are those
+of the starting encoder, which a resumed run loads anyway, and their moments are zero.
 """
 
 from __future__ import annotations

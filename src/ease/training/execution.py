@@ -62,7 +62,7 @@ PLAIN_EXECUTION = Execution()
 
 
 def uses_gpu(options: TrainingOptions) -> bool:
-    """Return whether a training runs on a GPU of this machine."""
+    """Return whether a training run uses a GPU of this machine."""
     return options.device == "auto" and torch.cuda.is_available()
 
 

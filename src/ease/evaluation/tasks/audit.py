@@ -102,10 +102,10 @@ class AuditTaskOptions(SubsetOptions):
 class Audit(Task):
     """Mean reciprocal rank, times the square root of the proportion of the starting encoder's neighbours kept.
 
-    The rank is that of the right title. Titles are translations; sentences about one item are not, and any training on
-    a wiki raises their scores. Training that changes what sentences mean raises even the titles' scores, but loses the
-    neighbours that the starting encoder finds for the pivot's sentences. With the square root, the score agrees best
-    with Tatoeba (docs/experiments.md). Without `start`, all neighbours count as kept.
+    The rank is that of the right title. Titles are translations; sentences about one item are not, and any training run
+    on a wiki raises their scores. Training that changes what sentences mean raises even the titles' scores, but loses
+    the neighbours that the starting encoder finds for the pivot's sentences. With the square root, the score agrees
+    best with Tatoeba (docs/experiments.md). Without `start`, all neighbours count as kept.
 
     Beside the main score, both of its factors, those of common nouns and of sentences alone, what needs no training
     (each language centred, CSLS), the share of hubs among the candidates, and the retrieval accuracy of sentences among
@@ -246,7 +246,7 @@ def _start_neighbours(start: str, task: str, texts: tuple[str, ...]) -> RowNumbe
 
     encode = encode_with(place(load_for_evaluation(start, LoadingOptions())), EncodingOptions())
     neighbours = _neighbours(encode_for(encode, task, Audit.TYPE)(list(texts)))
-    # A training would go on with two encoders in memory.
+    # The training run would continue with two encoders in memory.
     del encode
     release_encoders()
     return neighbours

@@ -1,4 +1,4 @@
-"""Locate evaluation sets, or download them from their publishers as single files or as members of archives."""
+"""Locate the evaluation sets of tasks; `fetching.py` downloads those that are missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def locate_evaluation_sets(
     A task's `path` is the address of its set: a file, a folder, `sample:` with one of `SAMPLE_SETS`, or `audit:` with a
     setting.
     """
-    # Trainings and analyses read the setting's own tasks even if other tasks are scored.
+    # Training runs and analyses read the setting's own tasks even if other tasks are scored.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references((), tasks))
     return locate(references, acquire, sets, tasks, evaluate.named)
 
