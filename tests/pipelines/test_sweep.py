@@ -148,7 +148,7 @@ def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> N
         "simcse (RoBERTa)": ("roberta", "cls"),
     }
     assert {one.test_tasks for one in varied.values()} == {("sts",)}
-    assert list(mine.trainings(()))[:2] == ["simcse (BERT) seed=1", "simcse (BERT) seed=2"]
+    assert list(mine.training_runs(()))[:2] == ["simcse (BERT) seed=1", "simcse (BERT) seed=2"]
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,14 @@ def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> N
         ("w/o hard negative, any", ["w/o hard negative, any seed=1"]),
     ],
 )
-def test_a_part_of_a_sweep_is_chosen_by_labels_or_trainings(only: Any, expected: list[str]) -> None:
+def test_a_part_of_a_sweep_is_chosen_by_labels_or_training_runs(only: Any, expected: list[str]) -> None:
     variants = [
         {"method": START, "seeds": [7]},
         {"method": "ease", "seeds": [1, 2]},
         {"method": "ease", "name": "w/o hard negative, any", "seeds": [1]},
     ]
     choice = SweepChoice.model_validate({"name": "mine", "only": only})
-    assert list(opened(sweep(variants=variants), choice.only).trainings) == expected
+    assert list(opened(sweep(variants=variants), choice.only).training_runs) == expected
 
 
 def test_a_sweep_is_chosen_by_its_name() -> None:
@@ -185,7 +185,7 @@ def test_a_sweep_is_chosen_by_its_name() -> None:
         with pytest.raises(EaseError, match="Unknown sweep 'mien': did you mean mine"):
             choose()
     with pytest.raises(EaseError, match=r"Unknown variant of 'mine' in `sweep.only` 'eaze'"):
-        opened(sweep(**variants), ("eaze",)).trainings  # noqa: B018
+        opened(sweep(**variants), ("eaze",)).training_runs  # noqa: B018
 
 
 PAIRS = pd.DataFrame({"pair_id": range(60), "language": [*LANGUAGES] * 20, "entity": 3, "sentence": "A city."})
@@ -211,7 +211,7 @@ def inputs(folder: Path, own: Setting, table: ibis.Table, **recipes: Any) -> Swe
 
 
 @pytest.mark.parametrize("method", ["simcse", "ease"])
-def test_trainings_from_different_seeds_have_the_same_data(method: str, tmp_path: Path) -> None:
+def test_training_runs_from_different_seeds_have_the_same_data(method: str, tmp_path: Path) -> None:
     strings = tmp_path / "words.txt"
     strings.write_text("".join(f"word {number}\n" for number in range(60)), encoding="utf-8")
     data = {"data": ({"kind": "lines", "path": str(strings)},)} if method == "simcse" else {}
@@ -262,7 +262,7 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
     joined = {"words": {"encoders": ENCODERS}}
     mine = sweep(variants=[VARIANTS[0], {**VARIANTS[1], "seeds": [2, 3]}], joined=joined)
-    assert mine.joined_trainings() == {"words seed=2": ("words", 2)}, "the seeds that the variants share"
+    assert mine.joined_runs() == {"words seed=2": ("words", 2)}, "the seeds that the variants share"
     data = TrainingData(Path(), ibis.memtable(PAIRS), located, {}, tasks, setting())
     rows = joined_rows(
         SweepRun(mine, setting(), {}), data, {f"words {code} seed=2": folder for code, folder in models.items()}

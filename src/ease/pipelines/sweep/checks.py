@@ -90,15 +90,15 @@ def _check_variant(
     if setting.encoder.name == RANDOM:
         # Its tokenizer is trained on them.
         required["sentences"] = None
-    trainings: list[Variant] = []
+    to_train: list[Variant] = []
     if setting.start == MLM:
-        trainings.append(Variant(method=MLM, seeds=variant.seeds))
+        to_train.append(Variant(method=MLM, seeds=variant.seeds))
     if variant.method != START:
-        trainings.append(variant)
-    for training in trainings:
+        to_train.append(variant)
+    for trained_variant in to_train:
         try:
             # The recipes of the other seeds differ in the seed alone.
-            recipe = training.vary(swept.recipes, variant.seeds[0])
+            recipe = trained_variant.vary(swept.recipes, variant.seeds[0])
         except ValidationError as error:
             raise EaseError(format_validation_error(error, Recipe)) from error
         run.check(recipe.check_texts)

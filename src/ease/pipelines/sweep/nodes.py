@@ -147,9 +147,9 @@ def run_sweep(
     lock_for_run(folder)
     models = dict[str, Path]()
     rows = Rows()
-    trainings = run.trainings
-    for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
-        logger.info("%s, training run %d of %d: %s", run.sweep.name, number, len(trainings), name)
+    training_runs = run.training_runs
+    for number, (name, (variant, seed)) in enumerate(training_runs.items(), start=1):
+        logger.info("%s, training run %d of %d: %s", run.sweep.name, number, len(training_runs), name)
         setting = run.sweep.varied_setting(run.setting, variant, seed)
         models[name], scores = _run_variant(variant, seed, setting, inputs)
         rows += scores
@@ -299,7 +299,7 @@ def joined_rows(run: SweepRun, data: TrainingData, models: Mapping[str, Path]) -
 
     located = read_located(data.evaluation_data)
     rows = Rows()
-    for name, (title, seed) in run.sweep.joined_trainings().items():
+    for name, (title, seed) in run.sweep.joined_runs().items():
         joined = run.sweep.joined[title]
         encodes = {
             language: encode_with(models[f"{label} seed={seed}"], EncodingOptions(), language)
@@ -329,7 +329,7 @@ def joined_rows(run: SweepRun, data: TrainingData, models: Mapping[str, Path]) -
 
 
 def report_sweep(
-    trainings: Rows,
+    sweep_scores: Rows,
     sweep: SweepChoice,
     sweeps: Sweeps,
     multilingual: SettingParameters,
@@ -341,7 +341,7 @@ def report_sweep(
     The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).
     """
     run = open_sweep(sweep, sweeps, _by_name(multilingual, monolingual, low_resource))
-    rows = pd.DataFrame(trainings)
+    rows = pd.DataFrame(sweep_scores)
     # A column of nulls alone has no type.
     numeric = rows.columns.intersection(["development", "deviation", "low", "high"])
     rows = rows.astype(dict.fromkeys(numeric, float))

@@ -125,7 +125,7 @@ def _combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any
         yield dict(zip(values, combination, strict=True))
 
 
-class Training(NamedTuple):
+class TrainingRun(NamedTuple):
     """A variant to train from a seed."""
 
     variant: Variant
@@ -215,7 +215,7 @@ class Sweep(StrictModel):
             variants = _for_each_language(variants, languages)
         return tuple(variants)
 
-    def trainings(self, languages: Sequence[str], only: Sequence[str] = ()) -> dict[str, Training]:
+    def training_runs(self, languages: Sequence[str], only: Sequence[str] = ()) -> dict[str, TrainingRun]:
         """Return the variants to train with their seeds, by the names of their MLflow runs.
 
         Args:
@@ -226,26 +226,24 @@ class Sweep(StrictModel):
             EaseError: If `only` has a name that the sweep lacks.
         """
         variants = self.all_variants(languages)
-        trainings = {variant.run_name(seed): Training(variant, seed) for variant in variants for seed in variant.seeds}
+        runs = {variant.run_name(seed): TrainingRun(variant, seed) for variant in variants for seed in variant.seeds}
         if not only:
-            return trainings
+            return runs
         for name in only:
-            names = [*(variant.label for variant in variants), *trainings]
+            names = [*(variant.label for variant in variants), *runs]
             check_name(name, names, f"variant of {self.name!r} in `sweep.only`")
-        return {
-            name: training for name, training in trainings.items() if name in only or training.variant.label in only
-        }
+        return {name: run for name, run in runs.items() if name in only or run.variant.label in only}
 
-    def joined_trainings(self) -> dict[str, tuple[str, int]]:
+    def joined_runs(self) -> dict[str, tuple[str, int]]:
         """Return the title and the seed of all joined encoders, by the names of their MLflow runs."""
         seeds_by_label = {variant.label: set(variant.seeds) for variant in self.all_variants()}
-        trainings: dict[str, tuple[str, int]] = {}
+        runs: dict[str, tuple[str, int]] = {}
         for title, joined in self.joined.items():
             # A joined encoder needs all of its languages' encoders from the same seed.
             common = set.intersection(*(seeds_by_label[label] for label in joined.encoders.values()))
             for seed in sorted(common):
-                trainings[f"{title} seed={seed}"] = (title, seed)
-        return trainings
+                runs[f"{title} seed={seed}"] = (title, seed)
+        return runs
 
     def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
         """Return the sweep's own setting as a variant changes it, with the seed of the training run."""
@@ -339,14 +337,14 @@ class SweepRun(NamedTuple):
     only: tuple[str, ...] = ()
 
     @property
-    def trainings(self) -> dict[str, Training]:
+    def training_runs(self) -> dict[str, TrainingRun]:
         """What to train, by the names of the MLflow runs."""
-        return self.sweep.trainings(self.setting.languages, self.only)
+        return self.sweep.training_runs(self.setting.languages, self.only)
 
     @property
     def variants(self) -> list[Variant]:
         """The variants to train, each once."""
-        return list({training.variant.label: training.variant for training in self.trainings.values()}.values())
+        return list({run.variant.label: run.variant for run in self.training_runs.values()}.values())
 
     @property
     def joined(self) -> list[Joined]:
