@@ -219,38 +219,58 @@ def match_candidates(candidates: Table, options: AuditOptions) -> Table:
     Returns:
         Two rows a pair, with the columns of `AUDIT_TABLE_COLUMNS` except grade, as `add_distractors` describes them.
     """
-    fitting = candidates.filter(candidates.fits)
-    # The first sentences of two articles need not have the same links: all of them get the empty set.
-    keys = {name: fitting.first.ifelse(ibis.literal(0, "int64"), fitting[name]) for name in _ENTITY_SET}
-    keyed = fitting.select(*SENTENCE_KEY, "entity", "ticket", "first", "text", "template", "templated", **keys)
-    pivot = keyed.filter(keyed.language == options.pivot).drop("ticket", "language", "template")
-    pivot = pivot.rename(
-        right_page="page_id", right_index="sentence_index", right_text="text", right_templated="templated"
-    )
-    left = keyed.filter(keyed.language != options.pivot)
-    pairs = left.inner_join(pivot, ["entity", "first", *_ENTITY_SET])
-
-    # Limited for each item: a long article would otherwise give most of the pairs.
-    pairs = pairs.mutate(draw=draw(options.seed, ibis.literal(_SENTENCE), pairs.entity, pairs.right_index))
-    order = [pairs.first.desc(), pairs.draw, pairs.right_index]
-    pairs = pairs.mutate(position=ibis.row_number().over(group_by=["language", "entity"], order_by=order))
-    pairs = pairs.filter(pairs.position < options.pairs_per_item)
-
-    # A small language keeps most of its pages for training.
-    pairs = pairs.mutate(templated=pairs.templated | pairs.right_templated, possible=_count_by_language(pairs))
-    order = ["ticket", "entity", "position"]
-    # Pairs without a template have templates of their own: the limit is for the others.
-    pairs = take_first(pairs, ["language", "template"], order, options.max_per_template)
-    number = ibis.row_number().over(group_by="language", order_by=["templated", *order])
-    pairs = pairs.mutate(pair_id=as_int64(number))
-    within_share = pairs.pair_id < pairs.possible * options.max_share
-    fills_up = ~pairs.templated | (pairs.pair_id < options.min_pairs)
-    pairs = pairs.filter(within_share & fills_up & (pairs.pair_id < options.max_pairs))
-    pairs = pairs.mutate(kind=pairs.first.ifelse(FIRST, LINKS))
+    pairs = _pair_sentences(candidates, options)
+    pairs = _limit_per_item(pairs, options)
+    pairs = _limit_per_language(pairs, options)
+    pairs = pairs.mutate(pair_id=pairs["rank"], kind=pairs.first.ifelse(FIRST, LINKS))
     left_rows = _side_rows(pairs, options, LEFT, pairs.language, ("page_id", "sentence_index", "text"))
     pivot_language = ibis.literal(options.pivot)
     right_rows = _side_rows(pairs, options, RIGHT, pivot_language, ("right_page", "right_index", "right_text"))
     return left_rows.union(right_rows)
+
+
+def _pair_sentences(candidates: Table, options: AuditOptions) -> Table:
+    """Join each sentence with the pivot's sentences of the same item and set of entities.
+
+    Returns:
+        The columns of the sentence; `right_page`, `right_index` and `right_text` of the pivot's; `either_templated`.
+    """
+    fitting = candidates.filter(candidates.fits)
+    # The first sentences of two articles need not have the same links: all of them get the empty set.
+    keys = {name: fitting.first.ifelse(ibis.literal(0, "int64"), fitting[name]) for name in _ENTITY_SET}
+    keyed = fitting.select(*SENTENCE_KEY, "entity", "ticket", "first", "text", "template", "templated", **keys)
+    left = keyed.filter(keyed.language != options.pivot)
+    right = keyed.filter(keyed.language == options.pivot).drop("ticket", "language", "template")
+    right = right.rename(
+        right_page="page_id", right_index="sentence_index", right_text="text", right_templated="templated"
+    )
+    pairs = left.inner_join(right, ["entity", "first", *_ENTITY_SET])
+    return pairs.mutate(either_templated=pairs.templated | pairs.right_templated)
+
+
+def _limit_per_item(pairs: Table, options: AuditOptions) -> Table:
+    """Keep `pairs_per_item` pairs of an item in a language, the first sentences before drawn ones; add `position`.
+
+    A long article would otherwise give most of the pairs.
+    """
+    sentence_ticket = draw(options.seed, ibis.literal(_SENTENCE), pairs.entity, pairs.right_index)
+    order = [pairs.first.desc(), sentence_ticket, pairs.right_index]
+    pairs = pairs.mutate(position=ibis.row_number().over(group_by=["language", "entity"], order_by=order))
+    return pairs.filter(pairs.position < options.pairs_per_item)
+
+
+def _limit_per_language(pairs: Table, options: AuditOptions) -> Table:
+    """Rank the pairs of each language, those without a template first; keep the first ones, up to each limit."""
+    pairs = pairs.mutate(possible=_count_by_language(pairs))
+    order = ["ticket", "entity", "position"]
+    # Pairs without a template have templates of their own: the limit is for the others.
+    pairs = take_first(pairs, ["language", "template"], order, options.max_per_template)
+    rank = ibis.row_number().over(group_by="language", order_by=["either_templated", *order])
+    pairs = pairs.mutate(rank=as_int64(rank))
+    # A small language keeps most of its pages for training.
+    is_within_share = pairs["rank"] < pairs.possible * options.max_share
+    is_needed = ~pairs.either_templated | (pairs["rank"] < options.min_pairs)
+    return pairs.filter(is_within_share & is_needed & (pairs["rank"] < options.max_pairs))
 
 
 def _count_by_language(pairs: Table) -> ir.IntegerValue:
