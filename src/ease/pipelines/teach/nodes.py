@@ -341,18 +341,14 @@ def teach_encoder(
         folder = scratch_for_run(work, f"{setting.name}.respelt") / "encoder"
         starting_encoder = respell_start(starting_encoder, letters.pieces, folder)
     if _decide_training(train, letters.country_names):
-        known_languages = known_subsets(letters.country_names)
         pairs = int(require_pairs(training_pairs, setting).count().execute())
         recipe = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-        if known_languages and recipe.training.get("min_kept") is None:
-            recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
         if not start["encoder"].startswith(RANDOM):
             # A checkpoint that damages what the starting encoder knows is not the best one.
             tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(starting_encoder)}}
-        retention: dict[str, dict[str, Any]] = {}
-        if known_languages:
-            retention = retention_tasks(kept_tasks, tasks, evaluation_data)
-            retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known_languages}
+        retention = _retention(kept_tasks, tasks, evaluation_data, letters.country_names)
+        if retention and recipe.training.get("min_kept") is None:
+            recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
         encoder, history = train_encoder(
             recipe=recipe,
             setting=setting,
@@ -371,9 +367,25 @@ def teach_encoder(
     else:
         encoder = _save_untrained(starting_encoder, letters, setting, dumps, work)
         history = Rows()
-    if not accept and not letters.helps and keeps_start(history):
+    is_unchanged = keeps_start(history) and not letters.helps
+    if is_unchanged and not accept:
         withhold(encoder)
     return encoder, history
+
+
+def _retention(
+    kept_tasks: Sequence[str],
+    tasks: TaskParameters,
+    evaluation_data: dict[str, Any],
+    country_names: dict[str, float],
+) -> dict[str, dict[str, Any]]:
+    """Return the tasks that measure what the starting encoder keeps; none if it knows no language."""
+    known_languages = known_subsets(country_names)
+    if not known_languages:
+        return {}
+    retention = retention_tasks(kept_tasks, tasks, evaluation_data)
+    retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known_languages}
+    return retention
 
 
 def _decide_training(train: bool | None, country_names: dict[str, float]) -> bool:
