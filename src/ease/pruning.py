@@ -9,7 +9,6 @@ import stat
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -85,30 +84,59 @@ def _unused_caches(outputs: Path, old: set[Path]) -> Iterator[tuple[Path, str]]:
             yield index, reason
 
 
-def _sort_versions(places: Iterable[Path], keep: int) -> tuple[set[Path], set[Path]]:
-    """Return the newest versions of each dataset with all that they were made from, and all other versions."""
-    entries = {Path(place, name) for top in places for place, *names in os.walk(top) for name in chain(*names)}
-    links = {entry for entry in entries if entry.is_symlink()}
-    versions = {entry for entry in entries - links if _VERSION.fullmatch(entry.name) and entry.is_dir()}
-    targets = [link.resolve() for link in links if link.exists()]
-    promoted = {(target.parents[2], target.parent.name) for target in targets if len(target.parents) > 2}
-    datasets: dict[Path, list[Path]] = defaultdict(list)
+def _sort_versions(tops: Iterable[Path], keep: int) -> tuple[set[Path], set[Path]]:
+    """Return the newest versions of each dataset with all that they were made from, and all other versions.
+
+    A version that an encoder's `latest` links to counts as a newest one.
+    """
+    versions, links = _find_versions_and_links(tops)
+    complete_by_dataset: dict[Path, list[Path]] = defaultdict(list)
     for version in sorted(versions):
         if (version / version.parent.name).exists():
-            datasets[version.parent].append(version)
-    provenance = {version: provenance_of(version) for dataset in datasets.values() for version in dataset}
-    by_name = {(record.get("dataset"), version.name): version for version, record in provenance.items()}
-    waiting = [version for dataset in datasets.values() for version in dataset[-keep:]]
-    # `latest` of an encoder may link to an older version, which was promoted; its history has the same version.
-    waiting += [version for version in provenance if (version.parents[1].resolve(), version.name) in promoted]
+            complete_by_dataset[version.parent].append(version)
+    provenance = {version: provenance_of(version) for complete in complete_by_dataset.values() for version in complete}
+    # Inputs are recorded as the dataset's name and the version's time.
+    by_record = {(record.get("dataset"), version.name): version for version, record in provenance.items()}
+    promoted = set(_promoted_versions(links))
+
+    to_visit = [version for complete in complete_by_dataset.values() for version in complete[-keep:]]
+    to_visit += [version for version in provenance if (version.parents[1].resolve(), version.name) in promoted]
     current: set[Path] = set()
-    while waiting:
-        version = waiting.pop()
+    while to_visit:
+        version = to_visit.pop()
         current.add(version)
-        # Inputs are recorded as the dataset's name and the version.
-        inputs = map(by_name.get, provenance[version].get("inputs", {}).items())
-        waiting += [source for source in inputs if source is not None and source not in current]
+        for record in provenance[version].get("inputs", {}).items():
+            source = by_record.get(record)
+            if source is not None and source not in current:
+                to_visit.append(source)
     return current, versions - current
+
+
+def _find_versions_and_links(tops: Iterable[Path]) -> tuple[set[Path], set[Path]]:
+    """Return the folders of versions, and the symbolic links, anywhere in some folders."""
+    versions: set[Path] = set()
+    links: set[Path] = set()
+    for top in tops:
+        for folder, folder_names, file_names in os.walk(top):
+            for name in (*folder_names, *file_names):
+                path = Path(folder, name)
+                if path.is_symlink():
+                    links.add(path)
+                elif _VERSION.fullmatch(name) and path.is_dir():
+                    versions.add(path)
+    return versions, links
+
+
+def _promoted_versions(links: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the folder of a method's datasets, and the time of the version, that each `latest` links to.
+
+    The version may be an older one that was promoted; the method's history has one of the same time.
+    """
+    for link in links:
+        # <folder of the method>/<dataset>/<time>/<file>
+        target = link.resolve()
+        if link.exists() and len(target.parents) > 2:
+            yield target.parents[2], target.parent.name
 
 
 def _identities(folders: Iterable[Path]) -> set[tuple[int, int]]:
