@@ -65,7 +65,8 @@ def test_rows_name_the_precision_that_auto_takes(
 ) -> None:
     encoder = make_encoder()
     (single,) = score(encoder, tasks, (), cache=tmp_path)
-    monkeypatch.setattr(precision, "has_amx", lambda: True)
+    monkeypatch.setattr(precision, "has_bf16", lambda: True)
+    monkeypatch.setattr(precision, "bf16_gain", lambda: 2.0)
     monkeypatch.setattr(precision, "LEAST_WEIGHTS", 0)
     (half,) = score(encoder, tasks, (), cache=tmp_path)
     assert (single["precision"], half["precision"]) == ("fp32", "bf16")

@@ -41,29 +41,31 @@ def test_no_chunk_is_larger_than_a_mini_batch(
 def test_the_choice_is_logged_in_one_line_with_its_reasons(
     files: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "has_amx", lambda: False)
+    monkeypatch.setattr(precision, "has_bf16", lambda: False)
+    monkeypatch.setattr(precision, "LEAST_WEIGHTS", 1)
     with caplog.at_level(logging.INFO, "ease.training.execution"):
         choose(files, onednn=False, sub_batch_size=4)
         choose(files, compiled=True, precision="fp32")
         choose(files, onednn=False, packed=True, mini_batch_size=8, precision="bf16")
     cpu = "Execution: CPU (`device: cpu`), 2 threads"
     assert [line for line in caplog.messages if line.startswith("Execution")] == [
-        f"{cpu}, fp32 (this CPU has no AMX); padded texts, in 4 chunks by length; 4 sub-batches a step",
+        f"{cpu}, fp32 (this CPU has no bf16 instructions); padded texts, in 4 chunks by length; 4 sub-batches a step",
         f"{cpu}, fp32; padded texts, in 4 chunks by length; compiled layers",
         f"{cpu}, bf16; texts in rows of 64 tokens (`packed: true`); mini-batches of 8 pairs, computed twice",
     ]
 
 
-def test_a_cpu_with_amx_takes_bf16_for_large_encoders(
+def test_a_cpu_that_multiplies_faster_in_bf16_takes_it_for_large_encoders(
     files: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "has_amx", lambda: True)
+    monkeypatch.setattr(precision, "has_bf16", lambda: True)
+    monkeypatch.setattr(precision, "bf16_gain", lambda: 2.0)
     assert choose(files).precision == "fp32", "the tiny encoder"
     monkeypatch.setattr(precision, "LEAST_WEIGHTS", 1)
     with caplog.at_level(logging.INFO, "ease.training.execution"):
         chosen = choose(files)
     assert (chosen.precision, chosen.onednn) == ("bf16", False)
-    assert "2 threads, bf16 (this CPU has AMX); padded texts" in caplog.text
+    assert "2 threads, bf16 (this CPU multiplies faster in bf16); padded texts" in caplog.text
 
 
 def test_a_gpu_packs_texts_for_graphs_where_it_can(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

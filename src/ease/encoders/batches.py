@@ -21,8 +21,8 @@ from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
 
-TOKENS = 512
-"""Tokens of a batch on a CPU; its activations fit the cache of a core"""
+TOKENS = 1024
+"""Tokens of a batch on a CPU; its activations fit the caches of a core"""
 CPU_SENTENCES = 32
 """Sentences of a batch on a CPU if their tokens cannot be counted"""
 GPU_SENTENCES = 256

@@ -99,14 +99,14 @@ class EncodingOptions(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 16,384 (in TF32 or bf16 "
+        description="sentences encoded at once; null: as many as have 1,024 tokens on a CPU, 16,384 (in TF32 or bf16 "
         "65,536) on a GPU",
     )
     precision: Literal["auto", EncodingPrecision] = Field(
         "auto",
         description="fp32: as the weights are; tf32: fp32 on a CPU; bf16: faster on some devices "
-        "(docs/evaluation.md); auto: bf16 on CPUs with AMX for encoders with 10 million weights in linear layers, else "
-        "fp32",
+        "(docs/evaluation.md); auto: bf16 on CPUs that multiply faster in it for encoders with 10 million weights in "
+        "linear layers, else fp32",
     )
     cache: Path | None = Field(None, description="folder of the cache of embeddings; null: no cache")
 

@@ -48,10 +48,10 @@ def evaluate(
             docs/evaluation.md lists the tasks, their files and the kinds.
         data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
             that name.
-        batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 16,384 (in TF32 or
+        batch_size: Sentences encoded at once; by default as many as have 1,024 tokens on a CPU, 16,384 (in TF32 or
             bf16 65,536) on a GPU.
         precision: `fp32` computes as the weights are, `tf32` and `bf16` faster on some devices; `auto` is bf16 on CPUs
-            with AMX for all but small encoders, else fp32 (docs/evaluation.md).
+            that multiply faster in it for all but small encoders, else fp32 (docs/evaluation.md).
         cache: Folder that keeps embeddings between calls; None keeps none.
         options: For an encoder given by its name: values that replace those that it was saved with, such as prompts,
             pooling and dimension, as in `evaluate.baselines`.

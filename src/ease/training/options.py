@@ -75,7 +75,7 @@ class FrozenEncoder(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
+        description="sentences that it encodes at once; null: as many as have 1,024 tokens on a CPU, 16,384 on a GPU",
     )
     cache: Path | None = Field(
         None, description="folder of the cache of embeddings, shared by training runs; null: the run's work folder"
@@ -190,8 +190,8 @@ class TrainingOptions(StrictModel):
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
         "auto",
-        description="auto: bf16 on GPUs that support it, and on CPUs with AMX for encoders with 10 million weights in "
-        "linear layers; else fp32",
+        description="auto: bf16 on GPUs that support it, and on CPUs that multiply faster in it for encoders with 10 "
+        "million weights in linear layers; else fp32",
     )
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU if there is one")
     deterministic: bool = Field(
