@@ -32,17 +32,20 @@ class Browser:
         self._answers = os.fdopen(answers, "rb")
         self._session: str | None = None
         self._count = 0
+        self._requested: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.call("Network.enable")
 
     def call(self, method: str, **given: Any) -> dict[str, Any]:
-        """Send a command and return its result; ignore events."""
+        """Send a command and return its result; of events, keep the addresses of requests."""
         self._count += 1
         about = {"sessionId": self._session} if self._session else {}
         request = {"id": self._count, "method": method, "params": given, **about}
         self._commands.write(json.dumps(request).encode() + b"\0")
         while (message := self._read()).get("id") != self._count:
-            pass
+            if message["method"] == "Network.requestWillBeSent":
+                self._requested.append(message["params"]["request"]["url"])
         assert "error" not in message, f"{method}: {message['error']}"
         result: dict[str, Any] = message["result"]
         return result
@@ -58,6 +61,13 @@ class Browser:
     def open(self, address: str) -> None:
         """Navigate to an address."""
         self.call("Page.navigate", url=address)
+
+    def requests_elsewhere(self) -> list[str]:
+        """Return the addresses on other machines that pages have requested since the last call."""
+        requested = self._requested
+        self._requested = []
+        schemes = ("about:", "blob:", "data:", "file:", "http://127.0.0.1:")
+        return [address for address in requested if not address.startswith(schemes)]
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page."""

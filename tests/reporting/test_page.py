@@ -47,7 +47,7 @@ def test_tables_and_figures_are_shown_without_errors_or_requests(page: Browser) 
     assert "EASE, multilingual" in page.texts("#scatter-1 .textpoint")
     assert page.evaluate(f"{FIGURES}.every(shown => shown.offsetHeight > 100 && shown.offsetWidth > 600)")
     assert page.evaluate("window.faults") == []
-    assert page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)") == []
+    assert page.requests_elsewhere() == []
     size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
     page.call("Emulation.setDeviceMetricsOverride", **size)
     page.wait_until("document.documentElement.scrollWidth <= 400")

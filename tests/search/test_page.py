@@ -117,9 +117,7 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
     assert page.evaluate(CONTRASTS) == []
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
     assert dark is (mode == "dark")
-    requested = page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
-    assert requested
-    assert all(name.startswith(address) for name in requested)
+    assert page.requests_elsewhere() == []
 
 
 def test_an_example_is_answered_by_a_click(page: Browser, address: str) -> None:
