@@ -57,7 +57,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev compile train demo check test test-all lint format unit test-data rehearse bench gpu viz mlflow notebook lock release prune validate docs docs-links clean
+.PHONY: help setup setup-dev compile train demo check test test-all lint format unit test-data rehearse bench gpu viz mlflow notebook lock release prune validate docs docs-links docs-notebooks clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -116,6 +116,9 @@ docs: $(DEV)  ## Build the documents as a site in build/site
 
 docs-links: $(DEV)  ## Try every address that the documents name (needs the network)
 	$(BIN)/python -m sphinx -q -b linkcheck docs build/links
+
+docs-notebooks: $(DEV)  ## Run the notebooks in this trained project; the site shows the copies with outputs
+	$(BIN)/python scripts/run_notebooks.py $(ARGS)
 
 gpu:  ## Test and time what needs a GPU, with that machine's own torch: make gpu PYTHON=python3
 	PYTHONPATH="src:.:$$PYTHONPATH" $(PYTHON) -m benchmarks.gpu $(ARGS)

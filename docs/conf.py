@@ -29,7 +29,7 @@ project = "EASE"
 copyright = ""
 release = version = ease.__version__
 
-extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["README.md"]  # the list of documents for readers of the repository; index.md is the site's
 
 html_theme = "furo"
@@ -38,6 +38,8 @@ html_css_files = ["site.css"]
 html_title = f"EASE {release}"
 html_show_sourcelink = html_show_copyright = False
 myst_heading_anchors = 4
+nb_execution_mode = "off"  # `make docs-notebooks` has run them
+nb_render_markdown_format = "myst"  # has tables
 
 apidoc_modules = [
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ from tests.project import ROOT, Project, make_project, params
 pytestmark = pytest.mark.slow
 
 NOTEBOOKS = ROOT / "notebooks"
+PAGES = ROOT / "docs" / "notebooks"
+LARGEST_PAGE = 300_000
+"""Bytes of a notebook with its outputs"""
 OLDER = "multilingual.simcse, older"
 """A scored run of SimCSE before that of the project."""
 
@@ -102,6 +106,20 @@ def test_notebooks_have_no_outputs() -> None:
     for path in NOTEBOOKS.glob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in cells), path.name
+
+
+def test_the_outputs_on_the_site_are_those_of_the_present_cells() -> None:
+    names = {path.name for path in NOTEBOOKS.glob("*.ipynb")}
+    assert names == {path.name for path in PAGES.glob("*.ipynb")}
+    for name in names:
+        kept, page = (nbformat.read(folder / name, as_version=4) for folder in (NOTEBOOKS, PAGES))
+        cells = [[(cell.id, cell.cell_type, cell.source) for cell in one.cells] for one in (kept, page)]
+        assert cells[0] == cells[1], f"{name} has changed: make docs-notebooks ARGS={name.removesuffix('.ipynb')}"
+        outputs = [output for cell in page.cells for output in cell.get("outputs", [])]
+        assert all(output.output_type in ("display_data", "execute_result") for output in outputs), name
+        assert any({"image/svg+xml", "image/png"} & output.data.keys() for output in outputs), f"no picture in {name}"
+        assert str(ROOT.parent) not in json.dumps(outputs), f"{name} names a folder of the machine that ran it"
+        assert (PAGES / name).stat().st_size < LARGEST_PAGE, name
 
 
 def text_of(notebook: nbformat.NotebookNode) -> str:

@@ -17,7 +17,11 @@ from tests.project import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PAGES = ("index", "start", "api", "concepts", "papers", "benchmarks", "genindex", "reference/ease.methods")
+PAGES = (
+    *("index", "start", "api", "concepts", "papers", "benchmarks", "genindex", "reference/ease.methods"),
+    *("notebooks/quickstart", "notebooks/pairs_and_hard_negatives", "notebooks/your_language"),
+    *("notebooks/error_analysis", "notebooks/compare_runs"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +93,7 @@ def test_pages_fit_the_screen(site: Path, page: Browser, width: int, scheme: str
             ".filter(one => one.width < Math.min(500, 0.85 * one.naturalWidth)).map(one => one.src)"
         )
         assert not shrunk, f"illegible pictures in {name}"
+        assert page.requests_elsewhere() == [], name
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         shades = [int(shade) for shade in re.findall(r"\d+", background)[:3]]
         assert (sum(shades) < 200) == (scheme == "dark"), (name, background)
