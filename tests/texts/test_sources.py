@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -117,6 +118,27 @@ def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
     sample = gather_rows(few, seed=1)[0]
     assert gather_rows(few, seed=1, threads=1)[0] == sample
     assert not set(gather_rows(few, seed=2)[0]) & set(sample[:50])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"kind": "columns", "sentence": "s", "positive": "s"},
+        {"kind": "columns", "sentence": "s", "positive": "p", "negative": "p"},
+        {"kind": "columns", "sentence": 1, "negative": 1},
+        {"kind": "parallel", "columns": ("s", "s")},
+        {"kind": "parallel", "paths": True},
+    ],
+)
+def test_two_texts_of_a_row_have_different_columns_or_files(
+    gather_rows: GatherRows, write_file: WriteFile, source: dict[str, Any]
+) -> None:
+    path = write_file("a.tsv", "s\tp\na\tb\n")
+    place = {"path": path}
+    if "paths" in source:
+        place = {"paths": [path, path]}  # type: ignore[dict-item]
+    with pytest.raises(EaseError, match="is given twice, and both texts would be equal: give each its own"):
+        gather_rows({**source, **place})
 
 
 FACTS = "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ease.errors import EaseError
 from ease.evaluation.scores import Score
-from ease.evaluation.tasks import TaskParameters, build_task, build_tasks, task_class
+from ease.evaluation.tasks import TaskParameters, build_task, build_tasks, check_new_name, task_class
 from ease.evaluation.tasks.base import Task
 from ease.names import check_name, suggest
 from ease.options import split_words
@@ -41,8 +41,12 @@ def check_references(references: Iterable[str], tasks: TaskParameters) -> None:
 
 
 def check_kinds(tasks: TaskParameters) -> None:
-    """Refuse entries of the parameters `tasks` without a kind, such as options under a misspelt name."""
+    """Refuse entries of the parameters `tasks` without a kind, such as options under a misspelt name.
+
+    Names that a task cannot have are refused, too.
+    """
     for name, parameters in tasks.items():
+        check_new_name(name)
         if "kind" not in parameters:
             # The nearest entry with a kind is the likely target of a misspelt name.
             candidates = [candidate for candidate in tasks if "kind" in tasks[candidate]]

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import BASELINES
-from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks import ALL_TASKS, TaskParameters
 from ease.io.addresses import located
 from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.options import Dimensions, MemorySize, StrictModel, Words
@@ -147,10 +147,6 @@ class EvaluationSetOptions(StrictModel):
         versions = self.audits / address.removeprefix(AUDIT_ADDRESS) / AUDIT_SET
         # Versions are times, so the last name is the newest.
         return max(versions.glob(f"*/{AUDIT_SET}"), default=versions)
-
-
-ALL_TASKS = "all"
-"""The name for all evaluation tasks."""
 
 
 class Baseline(LoadingOptions):

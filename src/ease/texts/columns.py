@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ease.io.text_tables import Column
 from ease.texts.components.sources import (
@@ -12,6 +12,7 @@ from ease.texts.components.sources import (
     FileOptions,
     SourceTexts,
     Workspace,
+    check_distinct,
     read_text_fields,
     store_texts,
 )
@@ -26,6 +27,11 @@ class TableColumnOptions(FileOptions):
     positive: Column | None = Field(None, description="the column of texts with the same meaning; null: none")
     negative: Column | None = Field(None, description="the column of hard negatives, which may be blank; null: none")
     distinct: bool = Field(False, description="use each sentence once, in the first row that has it")
+
+    @model_validator(mode="after")
+    def _have_own_columns(self) -> TableColumnOptions:
+        check_distinct([column for column in (self.sentence, self.positive, self.negative) if column is not None])
+        return self
 
     def read(self, workspace: Workspace, seed: int) -> SourceTexts:
         """Return every row, or one for each sentence; drop and count rows with a blank sentence or positive."""

@@ -16,6 +16,7 @@ from ease.texts.components.sources import (
     SourceOptions,
     SourceTexts,
     Workspace,
+    check_distinct,
     check_file_languages,
     column_names,
     file_kind,
@@ -58,6 +59,9 @@ class ParallelTextOptions(SourceOptions):
     def _check_paths(self) -> ParallelTextOptions:
         if (self.path is None) is (self.paths is None):
             raise EaseError("Parallel sentences need `path` or `paths`: give one of the two.")
+        check_distinct(self.columns)
+        if self.paths is not None:
+            check_distinct(self.paths)
         return self
 
     @property

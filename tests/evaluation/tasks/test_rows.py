@@ -286,6 +286,7 @@ def test_wrong_configurations_are_refused(tmp_path: Path, encode: Encode) -> Non
     for configured, message in (
         ({"sets": {"mine": {"file": "x.csv", "columns": {"txet": "a"}}}}, "no 'txet': did you mean text"),
         ({"sets": {"average_of_all": {"file": "x.csv"}}}, "may not be named 'average_of_all'"),
+        ({"sets": {" ": {"file": "x.csv"}}}, "A set may not be named ' ': give it a name that is not blank"),
         ({"subsets": ("mine",)}, r"No set is configured: add `tasks\.own_labelled_texts\.sets\.mine`"),
     ):
         with pytest.raises(EaseError, match=message):

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ease.encoders.prompts import TASK_TYPES
@@ -122,19 +124,67 @@ def test_overridden_groups_and_source_have_effect(tmp_path: Path, encode: Encode
         ({"columns": {"left": 0, "right": 1}, "format": "tsv"}, "numbered from 1, and -1 is the last"),
         ({"columns": {"left": 0, "right": 1}, "format": "lines"}, "files of lines are the files' numbers, from 1"),
         ({"columns": {"left": "first", "right": "last"}, "groups": {"g": ["sett"]}}, "`groups.g` has no set 'sett'"),
+        (
+            {"columns": {"left": "first", "right": "first"}},
+            "the set 'set': `columns` have 'first' for left",
+        ),
+        (
+            {"columns": {"left": 2, "right": 2}},
+            "`columns` have 2 for left and for right: give each a column of its own",
+        ),
+        ({"columns": {"left": ["first", "last"], "right": "first"}}, "`columns` have 'first' for left and for right"),
+        (
+            {"columns": {"left": "first", "right": 2}},
+            "names and numbers (left: first, right: 2): give the names of all",
+        ),
+        (
+            {"columns": {"left": ["one", "1"], "right": ["last"]}},
+            "pairs.csv, line 2: no column one, 1; give the left's",
+        ),
+        (
+            {"columns": {"left": "first", "right": "last"}, "skip": 1},
+            "`skip` is for csv and tsv files whose columns are",
+        ),
+        ({"columns": {"left": 1, "right": 2}, "skip": 1, "format": "lines"}, "`skip` is for csv and tsv files whose"),
+        ({"columns": {"left": 1, "right": 2}, "format": "jsonl"}, "`columns` of a jsonl file are names, not numbers"),
+        (
+            {"columns": {"left": 1, "right": 2}, "sets": {"set": {"file": ["pairs.csv"] * 2, "format": "lines"}}},
+            "pairs.csv twice: name different files",
+        ),
     ],
 )
 def test_columns_and_groups_that_do_not_exist_are_refused(
     options: dict[str, Any], message: str, tmp_path: Path, encode: Encode
 ) -> None:
     (tmp_path / "pairs.csv").write_text("first,last\na,a\nb,b\n", encoding="utf-8")
-    sets = {"set": {"file": "pairs.csv", "licence": "mine"}}
+    parameters = {"kind": "parallel_sentences", "path": tmp_path, "sets": {"set": {"file": "pairs.csv"}}, **options}
     with pytest.raises(EaseError, match=re.escape(message)):
-        list(
-            build_task("mine", {"kind": "parallel_sentences", "path": tmp_path, "sets": sets, **options}).evaluate(
-                encode
-            )
-        )
+        build_task("mine", parameters).evaluate(encode)
+
+
+@pytest.mark.parametrize("name", ["", " ", "all", "../x", "x/..", ".", "a:b", "a@10", "my task", "de→en", 2024, None])
+def test_a_task_has_a_name_that_references_and_files_can_have(name: Any) -> None:
+    message = f"^A task may not be named {re.escape(repr(name))}: give a name of letters, digits"
+    parameters = {"kind": "graded_pairs", "path": "pairs"}
+    with pytest.raises(EaseError, match=message):
+        build_task(name, parameters)
+    with pytest.raises(EaseError, match=message):
+        check_kinds({**TASKS, name: parameters})
+    with pytest.raises(EaseError, match=message):
+        package_tasks({name: parameters})
+
+
+@pytest.mark.parametrize("format_name", ["csv", "parquet"])
+def test_the_first_column_that_a_file_has_is_read(format_name: str, tmp_path: Path, encode: Encode) -> None:
+    pairs = {"a": ["one", "two"], "b": ["eins", "zwei"]}
+    if format_name == "csv":
+        (tmp_path / "pairs.csv").write_text("a,b\none,eins\ntwo,zwei\n", encoding="utf-8")
+    else:
+        pq.write_table(pa.table(pairs), tmp_path / "pairs.parquet")
+    columns = {"left": ["x", "a"], "right": ["b", "x"]}
+    sets = {"set": {"file": f"pairs.{format_name}"}}
+    task = build_task("mine", {"kind": "parallel_sentences", "path": tmp_path, "sets": sets, "columns": columns})
+    assert task.read("set", task.files()["set"]) == (pairs["a"], pairs["b"])
 
 
 def test_the_first_of_overridden_metrics_is_the_main_one(tmp_path: Path, encode: Encode) -> None:

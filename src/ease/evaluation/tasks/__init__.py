@@ -6,6 +6,7 @@ The entry's `kind` names the class of this package that reads and scores the dat
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -41,16 +42,32 @@ CLASSES = {
 """Module and class of each kind."""
 
 
+ALL_TASKS = "all"
+"""The name for all evaluation tasks"""
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
+
+
 def package_tasks(changes: TaskParameters | None = None) -> dict[str, dict[str, Any]]:
     """Return the parameters of the package's tasks, with some changed or added, for callers without Kedro."""
     tasks = {name: dict(parameters) for name, parameters in default_parameters()["tasks"].items()}
     for name, parameters in (changes or {}).items():
+        check_new_name(name)
         tasks[name] = {**tasks.get(name, {}), **parameters}
     return tasks
 
 
+def check_new_name(name: str) -> None:
+    """Refuse a task's name that references such as `stsb:test`, or files of scores, could not have."""
+    if name == ALL_TASKS or not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise EaseError(
+            f"A task may not be named {name!r}: give a name of letters, digits, `_`, `-` and inner dots, other than "
+            f"{ALL_TASKS}."
+        )
+
+
 def task_class(name: str, parameters: Mapping[str, Any]) -> type[Task]:
     """Return the class of a task by its `kind`."""
+    check_new_name(name)
     with error_prefix(f"Options of the task {name!r}"):
         if "kind" not in parameters:
             raise EaseError(f"`kind` is missing: give one of {', '.join(CLASSES)}.")

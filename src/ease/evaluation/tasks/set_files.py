@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.scores import AVERAGE
-from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, TaskOptions, Texts, no_set
+from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, TaskOptions, Texts, error_prefix, no_set
 from ease.io.contents import explain_fault
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
 from ease.names import suggest
@@ -41,7 +41,7 @@ class Fields(dict[str, str]):
         raise EaseError(f"`columns` lack {role!r}: give the name or the number of its column.")
 
 
-FieldSource = int | str | tuple[str, ...]
+FieldSource = int | str | Annotated[tuple[str, ...], Field(min_length=1)]
 """A column's number from 1, its name, or several names: the first that is not blank"""
 
 
@@ -103,6 +103,8 @@ class TableOptions(SubsetOptions, SetFiles):
     @model_validator(mode="after")
     def _fit(self) -> Self:
         for name in (*self.names, *self.sets):
+            if not name.strip():
+                raise EaseError(f"A set may not be named {name!r}: give it a name that is not blank.")
             if name.startswith(AVERAGE):
                 raise EaseError(f"A set may not be named {name!r}, which begins like an average: rename it.")
         roles = {role for files in self.sets.values() for role in files.columns}
@@ -142,6 +144,16 @@ class TableOptions(SubsetOptions, SetFiles):
             paths.append(path)
         return tuple(paths)
 
+    def columns_of(self, form: SetFiles, subset: str) -> dict[str, FieldSource]:
+        """Return the columns of a set by role; a role without a column, such as `gain: null`, is not in it."""
+        columns: dict[str, FieldSource] = {}
+        for role, column in form.columns.items():
+            if isinstance(column, str):
+                columns[role] = self.fill(column, subset)
+            elif column is not None:
+                columns[role] = column
+        return columns
+
     def fill(self, name: str, subset: str, part: str = "") -> str:
         """Return the name of a file or a column with the parts of a set's name in it."""
         left, _, right = subset.rpartition("-")
@@ -166,8 +178,13 @@ class TableTask(Task):
         options = self.options
         if options.subsets and not options.set_names:
             raise EaseError(no_set(self.name, options.subsets[0]))
-        subsets = options.select(options.set_names)
-        return {subset: options.locate(options.form(subset), subset) for subset in subsets}
+        files = {}
+        for subset in options.select(options.set_names):
+            form = options.form(subset)
+            files[subset] = options.locate(form, subset)
+            with error_prefix(f"the set {subset!r}"):
+                _check_files(files[subset], options.columns_of(form, subset), form)
+        return files
 
     def complete_count(self) -> int:
         """Return the number of sets of the average."""
@@ -178,13 +195,7 @@ class TableTask(Task):
     def rows(self, subset: str, paths: Sequence[Path]) -> Iterator[tuple[str, Fields]]:
         """Yield the place and the fields of each row of a set."""
         form = self.options.form(subset)
-        columns: dict[str, FieldSource] = {}
-        for role, column in form.columns.items():
-            if isinstance(column, str):
-                columns[role] = self.options.fill(column, subset)
-            elif column is not None:  # null: the files do not have this column
-                columns[role] = column
-        return read_fields(paths, columns, form)
+        return read_fields(paths, self.options.columns_of(form, subset), form)
 
 
 def required(place: str, row: Fields, *roles: str) -> list[str]:
@@ -233,18 +244,18 @@ def read_fields(
     """Yield the place and the stripped fields of each row of files."""
     if not columns:
         raise EaseError(f"{paths[0]}: `columns` are missing; give the name or the number of each text's column.")
-    endings = [suffix.lower() for suffix in reversed(paths[0].suffixes) if suffix.lower() not in COMPRESSED]
-    ending = next(iter(endings), "")
-    file_format = form.format or ENDINGS.get(ending)
+    file_format = _format_of(paths[0], form)
     if file_format is None:
         raise EaseError(
-            f"{paths[0]}: the ending {ending!r} is unknown: name the file by what it is, one of {', '.join(ENDINGS)}, "
-            "or give its `format`."
+            f"{paths[0]}: the ending {_ending(paths[0])!r} is unknown: name the file by what it is, one of "
+            f"{', '.join(ENDINGS)}, or give its `format`."
         )
     for place, row in _records(paths, file_format, columns, form):
         fields = Fields()
         for role, column in columns.items():
             alternatives = column if isinstance(column, tuple) else (column,)
+            if row.keys().isdisjoint(alternatives):
+                raise EaseError(f"{place}: no column {', '.join(map(str, alternatives))}; give the {role}'s.")
             value = next((row[name] for name in alternatives if row.get(name) not in (None, "")), "")
             if isinstance(value, dict | list):
                 raise EaseError(f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each.")
@@ -252,11 +263,51 @@ def read_fields(
         yield place, fields
 
 
+def _ending(path: Path) -> str:
+    """Return the ending of a file's name without that of its compression."""
+    return next((ending for ending in map(str.lower, reversed(path.suffixes)) if ending not in COMPRESSED), "")
+
+
+def _format_of(path: Path, form: SetFiles) -> FileFormat | None:
+    """Return the format of a set's files; None if it is neither given nor that of the ending."""
+    return form.format or ENDINGS.get(_ending(path))
+
+
+def _check_files(paths: Sequence[Path], columns: Mapping[str, FieldSource], form: SetFiles) -> None:
+    """Refuse files and columns of which one would be read twice, or an option that nothing reads."""
+    if len(set(paths)) < len(paths):
+        twice = next(path for number, path in enumerate(paths) if path in paths[:number])
+        raise EaseError(f"`file` names {twice} twice: name different files.")
+    roles: dict[Any, str] = {}
+    for role, column in columns.items():
+        first = column[0] if isinstance(column, tuple) else column
+        if first in roles:
+            raise EaseError(
+                f"`columns` have {first!r} for {roles[first]} and for {role}: give each a column of its own."
+            )
+        roles[first] = role
+    if not roles:
+        return
+    are_numbers = {isinstance(column, int) for column in columns.values()}
+    if len(are_numbers) > 1:
+        given = ", ".join(f"{role}: {column}" for column, role in roles.items())
+        raise EaseError(f"`columns` have names and numbers ({given}): give the names of all, or all numbers.")
+    file_format = _format_of(paths[0], form)
+    if are_numbers == {True} and file_format in ("jsonl", "parquet"):
+        raise EaseError(f"`columns` of a {file_format} file are names, not numbers.")
+    if form.skip and (are_numbers == {False} or file_format not in ("csv", "tsv")):
+        raise EaseError(
+            "`skip` is for csv and tsv files whose columns are given by number; where they are named, the first row is "
+            "the header: remove `skip`."
+        )
+
+
 def _records(
     paths: Sequence[Path], file_format: FileFormat, columns: Mapping[str, FieldSource], form: SetFiles
 ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
     """Yield the place and the columns of each row, by name or by number."""
     names = [column for column in columns.values() if isinstance(column, str)]
+    alternatives = [name for column in columns.values() if isinstance(column, tuple) for name in column]
     numbers = [column for column in columns.values() if isinstance(column, int)]
     if file_format == "lines":
         if len(numbers) < len(columns) or min(numbers) < 1:
@@ -274,10 +325,10 @@ def _records(
         if file_format == "jsonl":
             yield from read_objects(path, names)
         elif file_format == "parquet":
-            yield from read_parquet_rows(path, names)
+            yield from read_parquet_rows(path, names, alternatives)
         elif file_format == "label_tab_text":
             yield from _labels_and_texts(path)
-        elif names:
+        elif names or alternatives:
             yield from read_records(path, names, delimiter, quoted=quoted)
         else:
             yield from _numbered(path, numbers, delimiter, quoted, form.skip)
@@ -338,12 +389,15 @@ def read_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[s
         yield place, row
 
 
-def read_parquet_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the content of each row of a Parquet file that has these columns."""
+def read_parquet_rows(
+    path: Path, names: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the content of each row of a Parquet file that has these columns, and perhaps others."""
     try:
         table = pq.ParquetFile(path).read()
     except (OSError, pa.ArrowInvalid) as error:
         raise EaseError(f"{path}: not a complete Parquet file ({explain_fault(path, error)}).") from error
     find_columns(path, names, table.column_names)
-    for number, row in enumerate(table.select(names).to_pylist(), start=1):
+    chosen = dict.fromkeys([*names, *(name for name in optional if name in table.column_names)])
+    for number, row in enumerate(table.select(list(chosen)).to_pylist(), start=1):
         yield f"{path}, row {number}", row

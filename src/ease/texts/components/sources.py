@@ -154,6 +154,13 @@ def store_texts(rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str],
     return SourceTexts(workspace.store(complete_rows(), schema), counts)
 
 
+def check_distinct(places: Sequence[object]) -> None:
+    """Refuse the same column or file for two texts of a row, which would then be equal."""
+    twice = [str(place) for number, place in enumerate(places) if place in places[:number]]
+    if twice:
+        raise EaseError(f"{twice[0]} is given twice, and both texts would be equal: give each its own column or file.")
+
+
 def file_kind(path: Path) -> str:
     """Return a file's extension in lower case, without that of its compression; `parquet` for a folder."""
     if path.is_dir():
