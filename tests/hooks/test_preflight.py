@@ -12,11 +12,14 @@ import pytest
 import yaml
 from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
+from kedro.pipeline import Pipeline, node
 from mlflow.tracking import MlflowClient
 
 from ease.errors import EaseError
 from ease.hooks.names import Names, find_idle_parameters
+from ease.hooks.runs import find_idle_versions
 from ease.io.locks import folder_lock
+from ease.options import overlaid
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.checks import find_faults
 from tests.contexts import give, given_context
@@ -282,6 +285,13 @@ def test_a_missing_version_is_the_only_fault(empty: Project) -> None:
     assert "No encoder is trained" not in done.stderr
 
 
+def test_a_version_of_what_a_run_does_not_read_is_refused() -> None:
+    versions = {"sentences": "2026", "pairs": "2025"}
+    pipeline = Pipeline([node(len, "sentences", "pairs", name="pair")])
+    (fault,) = find_idle_versions(versions, pipeline)
+    assert fault.startswith("`--load-versions=pairs:2025` has no effect, since this run does not read `pairs`")
+
+
 @pytest.mark.parametrize(
     ("chosen", "namespace", "given", "idle"),
     [
@@ -289,6 +299,8 @@ def test_a_missing_version_is_the_only_fault(empty: Project) -> None:
         ("evaluate", "multilingual.simcse", {"acquire__wikipedia": "dumps", "evaluate__tasks": "stsb"}, "(acquire "),
         ("train", "multilingual.simcse", {"multilingual__ease__training__max_steps": 6}, "(train_"),
         ("report", None, {"evaluate__tasks": "stsb"}, ""),
+        ("sweep", None, {"sweeps__grid__seeds": 3, "sweep": "seeds"}, ""),
+        ("sweep", None, {"monolingual__ease__training__max_steps": 6, "sweep": "seeds"}, "(train_"),
         ("train", "multilingual.simcse", {"multilingual__simcse": {}, "engine": "spark"}, None),
         ("teach", None, {"teach__language": "br"}, None),
         ("sweep", None, {"sweep": "ablation", "multilingual__ease__training__max_steps": 6}, None),
@@ -297,7 +309,6 @@ def test_a_missing_version_is_the_only_fault(empty: Project) -> None:
 def test_parameters_that_a_run_does_not_read_are_named(
     context: KedroContext, chosen: str, namespace: str | None, given: dict[str, Any], idle: str | None
 ) -> None:
-    assert context
     pipeline = pipelines[chosen]
     pipeline = pipeline.only_nodes_with_namespaces([namespace]) if namespace else pipeline
     typed: dict[str, Any] = {}
@@ -307,12 +318,12 @@ def test_parameters_that_a_run_does_not_read_are_named(
         for parent in parents:
             group = group.setdefault(parent, {})
         group[last] = value
-    names = find_idle_parameters(typed, pipeline)
+    names = find_idle_parameters(typed, pipeline, overlaid(context.config_loader["parameters"], typed))
     if idle is None:
         assert names == []
     else:
         first = next(iter(given)).replace("__", ".")
-        assert [name.startswith(f"`{first}` ") and idle in name for name in names] == [True]
+        assert [name.startswith(f"`{first}`") and idle in name for name in names] == [True]
 
 
 FOLDER = {"acquire__wikipedia": "dumps", "acquire__wikidata": "dumps"}
@@ -346,6 +357,14 @@ def test_a_run_that_reads_no_given_parameter_is_refused(empty: Project) -> None:
     done = empty.kedro("run", "--pipelines=report", "--params", "acquire.wikipedia=dumps", check=False, start=False)
     message = "Parameters without effect, since this run does not read them: `acquire.wikipedia` (acquire reads it)."
     assert message in done.stderr
+
+
+def test_a_finished_run_is_finished_with_any_parameters(project: Project) -> None:
+    command = ("run", "--pipelines=train", "--namespaces=multilingual.ease", "--only-missing-outputs")
+    done = project.kedro(*command, "--params", "multilingual.ease.training.max_steps=9", start=False)
+    idle = "Parameters of nodes whose outputs exist have no effect: `multilingual.ease.training.max_steps`"
+    assert idle in done.stderr
+    assert "Nothing was missing, so nothing was run." in done.stderr
 
 
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:

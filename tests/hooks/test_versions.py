@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,7 @@ def test_a_run_that_is_older_than_a_version_of_its_outputs_is_refused(tmp_path: 
     (fault,) = faults(TIMES[0])
     assert fault.startswith(f"1 outputs of this run have versions that are newer than its time, {TIMES[0]}, such as ")
     assert f"{TIMES[1]} of rows" in fault
+    shutil.copytree(tmp_path / "rows.json" / TIMES[1], tmp_path / "rows.json" / "old")
+    assert faults(TIMES[2]) == [
+        f"{tmp_path}/rows.json/old is no version, but would be read as the newest: move it to another folder."
+    ]

@@ -258,15 +258,25 @@ def refuse_unknown_parameters(values: Mapping[str, Any], place: str, sweeps: Col
             raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, groups)}")
 
 
-def find_idle_parameters(command_line: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
-    """Return the parameters from `--params` that no node of a run reads, each with a pipeline that reads it."""
-    groups = parameter_names(pipeline.inputs())
+def find_idle_parameters(
+    command_line: Mapping[str, Any], pipeline: Pipeline, parameters: Mapping[str, Any]
+) -> list[str]:
+    """Return the parameters from `--params` that no node of a run reads, each with a pipeline that reads it.
+
+    Args:
+        command_line: The parameters from `--params`.
+        pipeline: The nodes of the run.
+        parameters: All parameters.
+    """
+    groups = _groups_read(pipeline)
     # Groups that take effect without being a node's input: the engine completes the catalog, `teach` its setting.
     groups.add("engine")
     if any(name.partition(".")[0] == "teach" for name in groups):
         groups.add("teach")
     if any("sweep" in node.tags for node in pipeline.nodes):
-        groups |= {"sweep", "sweeps", *SWEPT_SETTINGS}
+        # Its nodes read all sweeps and settings, to find the chosen one.
+        chosen = name_sweep(parameters)
+        groups |= {"sweep", f"sweeps.{chosen['name']}", chosen["setting"]}
     idle = []
     for name in dotted(command_line):
         # A node reads the parameter's group, or a field of a parameter that is a mapping in the command line.
@@ -277,15 +287,24 @@ def find_idle_parameters(command_line: Mapping[str, Any], pipeline: Pipeline) ->
     return idle
 
 
+def _groups_read(pipeline: Pipeline) -> set[str]:
+    """Return the parameters that the nodes read, without the sweeps and settings among which a sweep's nodes choose."""
+    groups: set[str] = set()
+    for node in pipeline.nodes:
+        names = parameter_names(node.inputs)
+        if "sweep" in node.tags:
+            names = names.difference({"sweeps", *SWEPT_SETTINGS})
+        groups |= names
+    return groups
+
+
 def _reader_of(name: str) -> str:
     """Return the smallest pipeline that reads a parameter, in words; empty if there is none."""
     readers = [
         pipeline_name
         for pipeline_name, pipeline in pipelines.items()
-        if any(is_within(name, group) for group in parameter_names(pipeline.inputs()))
+        if pipeline_name != "__default__" and any(is_within(name, group) for group in _groups_read(pipeline))
     ]
-    # Sweeps read all recipes, to vary them.
-    readers = [reader for reader in readers if reader != "sweep"] or readers
     if not readers:
         return ""
     return f" ({min(readers, key=lambda reader: len(pipelines[reader].nodes))} reads it)"

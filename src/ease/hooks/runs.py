@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -46,6 +47,9 @@ NEXT_STEPS = {
 DEMO_SETTING = "multilingual"
 """The setting that the demo searches by default"""
 
+VERSION_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d\.\d\d\.\d\d\.\d{3}Z")
+"""Names of Kedro's versions"""
+
 _JSON = TypeAdapter(Any)
 
 
@@ -62,8 +66,9 @@ class Guard:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Remember the data folder and the required disk space."""
+        """Remember the parameters, the data folder and the required disk space."""
         self._globals = context.config_loader["globals"]
+        self._parameters = context.config_loader["parameters"]
 
     # Before MLflow opens a run.
     @hook_impl(tryfirst=True)
@@ -79,13 +84,17 @@ class Guard:
         # A remote folder has no lock.
         if "://" not in data and self._lock is None:
             self._lock = lock_data_for_run(Path(data))
+        free_bytes = round(self._globals["free_disk_gb"] * 1e9)
+        runtime_parameters = run_params["runtime_params"] or {}
+        faults = find_idle_versions(run_params.get("load_versions") or {}, pipeline)
+        faults += _refuse_idle_parameters(runtime_parameters, pipeline, self._parameters)
         if run_params.get("only_missing_outputs"):
             # The runner skips the other nodes, after this hook; what they would need may be missing.
             unfinished = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
             pipeline = Pipeline(unfinished)
-        free_bytes = round(self._globals["free_disk_gb"] * 1e9)
-        runtime_parameters = run_params["runtime_params"] or {}
-        faults = _refuse_idle_parameters(runtime_parameters, pipeline)
+            skipped = find_idle_parameters(runtime_parameters, pipeline, self._parameters)
+            if skipped:
+                logger.warning("Parameters of nodes whose outputs exist have no effect: %s.", shortened(skipped))
         faults += find_newer_versions(pipeline, catalog)
         faults += find_faults(pipeline, catalog, Path(data), free_bytes, dotted(runtime_parameters))
         if len(faults) > 1:
@@ -105,12 +114,22 @@ class Guard:
         release_work()
 
 
-def _refuse_idle_parameters(command_line: dict[str, Any], pipeline: Pipeline) -> list[str]:
+def find_idle_versions(load_versions: dict[str, str], pipeline: Pipeline) -> list[str]:
+    """Return a fault for each version in `--load-versions` that no node of a run reads."""
+    names = {name for node in pipeline.nodes for name in node.inputs}
+    return [
+        f"`--load-versions={name}:{version}` has no effect, since this run does not read `{name}`: remove it."
+        for name, version in load_versions.items()
+        if name not in names
+    ]
+
+
+def _refuse_idle_parameters(command_line: dict[str, Any], pipeline: Pipeline, parameters: dict[str, Any]) -> list[str]:
     """Return a fault if the nodes of a run read none of the parameters from `--params`; warn if they read only some.
 
     Commands for several runs may have the same parameters, of which each run reads some.
     """
-    idle = find_idle_parameters(command_line, pipeline)
+    idle = find_idle_parameters(command_line, pipeline, parameters)
     if not idle:
         return []
     message = f"Parameters without effect, since this run does not read them: {shortened(idle)}."
@@ -121,24 +140,32 @@ def _refuse_idle_parameters(command_line: dict[str, Any], pipeline: Pipeline) ->
 
 
 def find_newer_versions(pipeline: Pipeline, catalog: DataCatalog) -> list[str]:
-    """Return a fault if outputs of a run have versions with a later time than the run's.
+    """Return faults of versions that hide the run's own, or others: those with a later time, and other folders.
 
-    The newest name counts as the newest version, so later runs would ignore this run's output.
+    The last name counts as the newest version, so later runs would ignore this run's output.
     """
     newer = []
-    for name in sorted(pipeline.all_outputs()):
+    misnamed = []
+    outputs = pipeline.all_outputs()
+    for name in sorted(pipeline.datasets()):
         dataset: Any = catalog.get(name)
         # Listing the versions of a remote store takes too long.
-        if isinstance(dataset, AbstractVersionedDataset) and getattr(dataset, "_protocol", "file") == "file":
-            run_version = dataset.resolve_save_version()
-            if run_version and (versions := dataset.list_versions(full_path=False)) and max(versions) > run_version:
-                newer.append((max(versions), name, run_version))
+        if not isinstance(dataset, AbstractVersionedDataset) or getattr(dataset, "_protocol", "file") != "file":
+            continue
+        newest = max(dataset.list_versions(full_path=False), default="")
+        run_version = dataset.resolve_save_version()
+        if newest and not VERSION_NAME.fullmatch(newest):
+            folder = Path(dataset._filepath) / newest
+            misnamed.append(f"{folder} is no version, but would be read as the newest: move it to another folder.")
+        elif name in outputs and run_version and newest > run_version:
+            newer.append((newest, name, run_version))
     if not newer:
-        return []
+        return misnamed
     newest, name, run_version = max(newer)
     return [
+        *misnamed,
         f"{len(newer)} outputs of this run have versions that are newer than its time, {run_version}, such as {newest} "
-        f"of {name}: later runs would ignore this run's. Set the clock, start the run again, or remove the versions."
+        f"of {name}: later runs would ignore this run's. Set the clock, start the run again, or remove the versions.",
     ]
 
 
