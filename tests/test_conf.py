@@ -152,9 +152,7 @@ def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> Non
 
 
 DATA_DEPENDENT = {
-    # Folders, the kind of the texts in `data`, and what `_mirror_bert` selects.
-    "training.teacher.cache",
-    "training.guide.cache",
+    # What selects the texts in `data`, and what `_mirror_bert` selects.
     "options.strategy",
     "options.temperature",
     "options.span",

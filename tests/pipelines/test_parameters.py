@@ -38,7 +38,6 @@ def configuration(bare: Project) -> Iterator[Configuration]:
         ("learning_rate", None, 3e-3, "encoders.random (conf/base/parameters/encoders.yml)"),
         ("learning_rate", "bert-base-uncased", 3e-5, "bert-base-uncased.yml, methods.ease"),
         ("warmup", "org/mine", 0.5, "encoders.mine (conf/local/parameters.yml)"),
-        ("teacher.cache", None, "data/07_model_output/embeddings", "conf/base/parameters/methods/ease.yml"),
         ("weight_decay", None, 0.0, "the class TrainingOptions"),
     ],
 )
@@ -58,6 +57,7 @@ def test_a_group_has_all_parameters_of_a_recipe(configuration: Configuration) ->
     rate = parameters["multilingual.ease_plus.training.learning_rate"]
     assert (rate.value, rate.place.partition(" (")[0]) == (3e-5, "encoders.pretrained, methods.ease_plus")
     assert parameters["multilingual.ease_plus.options.attraction"].value == 1
+    assert parameters["multilingual.ease_plus.method"].place == "conf/base/parameters/methods/ease_plus.yml"
     assert "multilingual.ease_plus.data" in parameters
     assert {name.split(".")[0] for name in parameters} == {"multilingual"}
 

@@ -207,7 +207,7 @@ def test_pairs_are_drawn_evenly_and_depend_only_on_the_seed() -> None:
 
 def inputs(folder: Path, own: Setting, table: ibis.Table, **recipes: Any) -> SweepInputs:
     data = TrainingData(Path(), table, {}, {}, {}, own)
-    return SweepInputs(table, data, AcquireOptions.model_construct(), TextOptions(), recipes, DEFAULTS, folder)
+    return SweepInputs(table, data, AcquireOptions.model_construct(), TextOptions(), recipes, DEFAULTS, None, folder)
 
 
 @pytest.mark.parametrize("method", ["simcse", "ease"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field, SerializeAsAny, model_validator
@@ -13,7 +14,7 @@ from ease.methods import method_options, method_record
 from ease.options import StrictModel
 from ease.pipelines.options import SAMPLE
 from ease.texts import source_options
-from ease.training.options import TrainingOptions, check_frozen, training_options
+from ease.training.options import FrozenEncoder, TrainingOptions, check_frozen, training_options
 
 
 class CompleteRecipe(StrictModel):
@@ -24,6 +25,15 @@ class CompleteRecipe(StrictModel):
     data: tuple[dict[str, Any], ...] | None = Field(None, description="the sources of the training texts")
     rows: int | None = Field(None, description="total number of training texts")
     training: TrainingOptions = Field(description="the loop's parameters")
+
+    def with_cache(self, folder: Path | None) -> CompleteRecipe:
+        """Return the recipe with a folder for the embeddings of its teacher and its guide, where it names none."""
+        changes: dict[str, FrozenEncoder] = {}
+        for role in ("teacher", "guide"):
+            frozen: FrozenEncoder = getattr(self.training, role)
+            if frozen.cache is None:
+                changes[role] = frozen.model_copy(update={"cache": folder})
+        return self.model_copy(update={"training": self.training.model_copy(update=changes)})
 
 
 class Recipe(StrictModel):

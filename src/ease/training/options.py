@@ -78,7 +78,9 @@ class FrozenEncoder(StrictModel):
         description="sentences that it encodes at once; null: as many as have 1,024 tokens on a CPU, 16,384 on a GPU",
     )
     cache: Path | None = Field(
-        None, description="folder of the cache of embeddings, shared by training runs; null: the run's work folder"
+        None,
+        description="folder of the cache of embeddings, shared by training runs; null: `encoding.cache`, or in Python "
+        "the run's work folder",
     )
 
     @model_validator(mode="before")

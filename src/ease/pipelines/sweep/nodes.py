@@ -76,11 +76,14 @@ class SweepInputs(NamedTuple):
     texts: TextOptions
     recipes: dict[str, Any]
     encoders: EncoderDefaults
+    cache: Path | None
+    """Folder of the embeddings of teachers and guides"""
     folder: Path
 
     def recipe(self, variant: Variant, seed: int, setting: Setting) -> CompleteRecipe:
         """Return the complete recipe of a variant."""
-        return variant.vary(self.recipes, seed).complete(setting.encoder.name, self.encoders)
+        recipe = variant.vary(self.recipes, seed).complete(setting.encoder.name, self.encoders)
+        return recipe.with_cache(self.cache)
 
 
 def locate_sweep_sets(
@@ -119,6 +122,7 @@ def run_sweep(
     acquire: AcquireOptions,
     texts: TextOptions,
     encoders: EncoderDefaults,
+    encoding: EncodingOptions,
     sentences: Table | None,
     training_pairs: Table | None,
     dumps: dict[str, Any],
@@ -142,7 +146,7 @@ def run_sweep(
     data = TrainingData(
         Path(), training_pairs, evaluation_data, dumps, tasks, run.setting, entity_vocabulary, entity_embeddings
     )
-    inputs = SweepInputs(sentences, data, acquire, texts, run.recipes, encoders, folder)
+    inputs = SweepInputs(sentences, data, acquire, texts, run.recipes, encoders, encoding.cache, folder)
     # Until Kedro has saved the rows, after this function, no other run may resume or remove the folder.
     lock_for_run(folder)
     models = dict[str, Path]()

@@ -42,6 +42,8 @@ def create_pipeline(data: str = "sweep") -> Pipeline:
                 "params:acquire",
                 "params:texts",
                 "params:encoders",
+                # The cache of embeddings, for teachers and guides.
+                "params:encoding",
                 f"{data}.sentences",
                 f"{data}.training_pairs",
                 f"{data}.dumps",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.model_card import model_card
-from ease.encoders.options import RANDOM, RespellingOptions
+from ease.encoders.options import RANDOM, EncodingOptions, RespellingOptions
 from ease.entities.translations import FIRST_SENTENCE, NAME
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT
@@ -308,6 +308,7 @@ def teach_encoder(
     recipe: Recipe,
     setting: Setting,
     encoders: EncoderDefaults,
+    encoding: EncodingOptions,
     tracking: TrackingOptions,
     work: str,
     accept: bool,
@@ -353,6 +354,7 @@ def teach_encoder(
             recipe=recipe,
             setting=setting,
             encoders=encoders,
+            encoding=encoding,
             tracking=tracking,
             work=work,
             tasks=tasks,

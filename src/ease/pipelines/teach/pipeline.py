@@ -139,6 +139,8 @@ def _training() -> Pipeline:
             f"params:teach.{METHOD}",
             "params:teach.setting",
             "params:encoders",
+            # The cache of embeddings, for a teacher and a guide.
+            "params:encoding",
             "params:tracking",
             "params:work",
             "params:teach.accept",

@@ -54,6 +54,7 @@ def train_encoder(
     recipe: Recipe,
     setting: Setting,
     encoders: EncoderDefaults,
+    encoding: EncodingOptions,
     tracking: TrackingOptions,
     work: str,
     tasks: TaskParameters,
@@ -88,7 +89,7 @@ def train_encoder(
         retention=retention or {},
     )
     name = f"{setting.name}.{recipe.method}"
-    complete = recipe.complete(setting.encoder.name, encoders)
+    complete = recipe.complete(setting.encoder.name, encoders).with_cache(encoding.cache)
     result = train_tracked(name, inputs, complete, lock_for_run(Path(work) / name), tracking)
     return result.model, history_rows(result)
 

@@ -67,6 +67,8 @@ def _training(setting: str, method: str, method_inputs: dict[str, str]) -> Node:
             "setting": f"params:{setting}.setting",
             # Defaults by encoder and method.
             "encoders": "params:encoders",
+            # The cache of embeddings, for a teacher and a guide.
+            "encoding": "params:encoding",
             "tracking": "params:tracking",
             # An interrupted training run resumes in the work folder.
             "work": "params:work",
