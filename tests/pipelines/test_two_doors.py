@@ -115,7 +115,7 @@ def train_by_kedro(project: Project, files: Path, folder: Path, encoder: str, me
             tasks={},
             evaluation_data={},
             dumps=DUMPS,
-            untrained=folder / "start",
+            starting_encoder=folder / "start",
             rows=ibis.read_parquet(files / "pairs.parquet"),
             **entities,
         )

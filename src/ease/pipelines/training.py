@@ -76,14 +76,14 @@ def require_pairs(training_pairs: Table | None, setting: Setting) -> Table:
     return training_pairs
 
 
-def choose_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
-    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained."""
-    start = untrained
+def choose_start(setting: Setting, method: str, starting_encoder: Path | None, mlm: Path | None) -> Path:
+    """Return the encoder that a method starts from: the setting's, or the one that MLM has trained from it."""
+    chosen = starting_encoder
     if setting.start == MLM and method != MLM:
-        start = mlm
-    if start is None:
+        chosen = mlm
+    if chosen is None:
         raise EaseError(missing_start(setting, method))
-    return start
+    return chosen
 
 
 def missing_start(setting: Setting, method: str) -> str:

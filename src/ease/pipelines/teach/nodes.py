@@ -174,9 +174,11 @@ def choose_taught_encoder(
     return {"encoder": best["encoder"], "scores": scores}
 
 
-def _starting_from(setting: Setting, start: dict[str, Any]) -> Setting:
+def _starting_from(setting: Setting, encoder_choice: dict[str, Any]) -> Setting:
     """Return the setting with the encoder that `choose_taught_encoder` has chosen."""
-    return setting.model_copy(update={"encoder": setting.encoder.model_copy(update={"name": start["encoder"]})})
+    return setting.model_copy(
+        update={"encoder": setting.encoder.model_copy(update={"name": encoder_choice["encoder"]})}
+    )
 
 
 def build_start(
@@ -184,7 +186,7 @@ def build_start(
     training_pairs: Table,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
-    start: dict[str, Any],
+    encoder_choice: dict[str, Any],
     tasks: TaskParameters,
     recipe: Recipe,
     setting: Setting,
@@ -203,7 +205,7 @@ def build_start(
     from ease.encoders.encoder import load_encoder
     from ease.encoders.tokenizer import count_words, find_unknown_words
 
-    setting = _starting_from(setting, start)
+    setting = _starting_from(setting, encoder_choice)
     starting_encoder = make_start_encoder(sentences, setting, work)
     of_language = sentences.filter(sentences.language == language)
     words = count_words(drawn_sentences(of_language, setting), Language(language).locale)
@@ -215,7 +217,7 @@ def build_start(
     logger.info("The tokenizer does not know %.1f%% of the words of %s%s", percent, language, examples)
     if percent > max_unknown_words:
         raise EaseError(
-            f"The tokenizer of {start['encoder']} gives unknown tokens for {percent:.1f}% of the words of "
+            f"The tokenizer of {encoder_choice['encoder']} gives unknown tokens for {percent:.1f}% of the words of "
             f"{language}{examples}, more than `teach.max_unknown_words` {max_unknown_words:g}%: choose one that knows "
             "the script, such as sentence-transformers/LaBSE, or `teach.encoder=random:`, whose tokenizer is trained "
             "on the dumps."
@@ -244,7 +246,7 @@ def build_start(
 def learn_letters(
     sentences: Table,
     sitelinks: Table,
-    start: dict[str, Any],
+    encoder_choice: dict[str, Any],
     starting_encoder: Path,
     evaluation_data: dict[str, Any],
     tasks: TaskParameters,
@@ -264,7 +266,7 @@ def learn_letters(
     from ease.encoders.encoding import encode_with
     from ease.encoders.respelling import learn_respelling
 
-    if start["encoder"].startswith(RANDOM):
+    if encoder_choice["encoder"].startswith(RANDOM):
         return TaughtLetters(reason="its tokenizer is trained on the language itself").model_dump(mode="json")
     encode = encode_with(load_encoder(str(starting_encoder)))
     retention = retention_tasks(kept_tasks, tasks, evaluation_data)
@@ -318,7 +320,7 @@ def teach_encoder(
     tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
-    start: dict[str, Any],
+    encoder_choice: dict[str, Any],
     starting_encoder: Path,
     respelling: dict[str, Any],
     training_pairs: Table | None,
@@ -336,7 +338,7 @@ def teach_encoder(
         min_kept: Minimum share that a checkpoint keeps of the starting encoder's scores on `kept_tasks`, in percent.
         kept_tasks: Tasks that measure what the starting encoder knows.
     """
-    setting = _starting_from(setting, start)
+    setting = _starting_from(setting, encoder_choice)
     letters = TaughtLetters.model_validate(respelling)
     if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelt") / "encoder"
@@ -344,7 +346,7 @@ def teach_encoder(
     if _decide_training(train, letters.country_names):
         pairs = int(require_pairs(training_pairs, setting).count().execute())
         recipe = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-        if not start["encoder"].startswith(RANDOM):
+        if not encoder_choice["encoder"].startswith(RANDOM):
             # A checkpoint that damages what the starting encoder knows is not the best one.
             tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(starting_encoder)}}
         retention = _retention(kept_tasks, tasks, evaluation_data, letters.country_names)
@@ -360,14 +362,14 @@ def teach_encoder(
             tasks=tasks,
             evaluation_data=evaluation_data,
             dumps=dumps,
-            untrained=starting_encoder,
+            starting_encoder=starting_encoder,
             rows=training_pairs,
             vocabulary=vocabulary,
             entity_embeddings=entity_embeddings,
             retention=retention,
         )
     else:
-        encoder = _save_untrained(starting_encoder, letters, setting, dumps, work)
+        encoder = _save_starting_encoder(starting_encoder, letters, setting, dumps, work)
         history = Rows()
     is_unchanged = keeps_start(history) and not letters.helps
     if is_unchanged and not accept:
@@ -405,7 +407,7 @@ def _decide_training(train: bool | None, country_names: dict[str, float]) -> boo
     return True
 
 
-def _save_untrained(
+def _save_starting_encoder(
     starting_encoder: Path, letters: TaughtLetters, setting: Setting, dumps: dict[str, Any], work: str
 ) -> Path:
     """Save an encoder that is not trained with its card, in an MLflow run."""
@@ -443,7 +445,7 @@ def report_teaching(
     before: Rows,
     after: Rows,
     history: Rows,
-    start: dict[str, Any],
+    encoder_choice: dict[str, Any],
     respelling: dict[str, Any],
     setting: Setting,
     language: str,
@@ -475,7 +477,7 @@ def report_teaching(
     if dumps["wikidata"]:
         types = "by the items' types"
     facts = {
-        "Start": describe_start(start),
+        "Start": describe_start(encoder_choice),
         "Companions": ", ".join(code for code in setting.languages if code != language),
         "Dumps": f"{dumps['source']}, dated {', '.join(dates)}",
         "Entities": f"{entity_vocabulary.count().execute():,}",

@@ -10,12 +10,14 @@ from ease.options import Rows
 from ease.pipelines.teach.knowledge import known_subsets
 
 
-def describe_start(start: dict[str, Any]) -> str:
+def describe_start(encoder_choice: dict[str, Any]) -> str:
     """Name the starting encoder; one that `auto` chose also with the scores of all candidates."""
-    scores = [f"{row['encoder']} {row['mean']:.1f}" for row in start["scores"] if "mean" in row]
+    scores = [f"{row['encoder']} {row['mean']:.1f}" for row in encoder_choice["scores"] if "mean" in row]
     if not scores:
-        return str(start["encoder"])
-    return f"{start['encoder']}, which finds most translations of names and first sentences ({', '.join(scores)})"
+        return str(encoder_choice["encoder"])
+    return (
+        f"{encoder_choice['encoder']}, which finds most translations of names and first sentences ({', '.join(scores)})"
+    )
 
 
 def describe_known(country_names: dict[str, float]) -> str:

@@ -60,7 +60,7 @@ def train_encoder(
     tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
-    untrained: Path | None,
+    starting_encoder: Path | None,
     rows: Table | None,
     vocabulary: Table | None = None,
     entity_embeddings: Path | None = None,
@@ -78,7 +78,7 @@ def train_encoder(
         The folder of the best model, in the work folder; rows of step, name and value.
     """
     inputs = TrainingData(
-        encoder=choose_start(setting, recipe.method, untrained, mlm),
+        encoder=choose_start(setting, recipe.method, starting_encoder, mlm),
         rows=require_pairs(rows, setting),
         evaluation_data=evaluation_data,
         dumps=dumps,
@@ -95,7 +95,7 @@ def train_encoder(
 
 
 def train_whitening(
-    untrained: Path | None,
+    starting_encoder: Path | None,
     training_pairs: Table | None,
     dumps: dict[str, Any],
     options: WhiteningOptions,
@@ -111,7 +111,7 @@ def train_whitening(
     from ease.entities.pairs import sample_sentences
 
     sentences = sample_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
-    start_folder = choose_start(setting, WHITENING, untrained, mlm)
+    start_folder = choose_start(setting, WHITENING, starting_encoder, mlm)
     encoder = place(load_encoder(str(start_folder), options.pooling, setting.encoder.seed))
     start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
     name = f"{setting.name}.{WHITENING}"

@@ -18,9 +18,9 @@ def create_pipeline() -> Pipeline:
 def create_training(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
     """Create the training run of one method of a setting, or its whitening, which is fitted instead of trained.
 
-    With `mlm_start`, the encoder of the method `mlm` is an input, too; MLM itself always starts untrained.
+    With `mlm_start`, the encoder of the method `mlm` is also an input. MLM itself starts from the setting's encoder.
     """
-    starts = {"untrained": f"{setting}.{UNTRAINED}.encoder"}
+    starts = {"starting_encoder": f"{setting}.{UNTRAINED}.encoder"}
     if mlm_start and method != MLM:
         starts["mlm"] = f"{setting}.{MLM}.encoder"
     if method == WHITENING:
