@@ -177,7 +177,7 @@ def find_artifacts(project: Path) -> dict[Path, str]:
 @click.command()
 @click.option("--delete", is_flag=True, help="Remove the listed items.")
 @click.option("--keep", type=click.IntRange(min=1), default=1, help="Newest versions to keep of each.")
-@click.option("--unfinished", is_flag=True, help="Remove parts, embeddings and artifacts of unknown runs, too.")
+@click.option("--unfinished", is_flag=True, help="Also remove parts, embeddings and artifacts of unknown runs.")
 def main(delete: bool, keep: int, unfinished: bool) -> None:
     """List old versions, parsed parts and leftovers with their sizes; remove them with --delete."""
     project = Path.cwd()
@@ -211,7 +211,7 @@ def _remove(paths: Iterable[Path]) -> None:
         if path.is_dir():
             shutil.rmtree(path)
         else:
-            # It may have been part of a folder that was listed, too.
+            # It may have been part of another listed folder.
             path.unlink(missing_ok=True)
 
 

@@ -69,7 +69,7 @@ class AtomicSave:
         try:
             return self._at(self._get_load_path())  # type: ignore[attr-defined]
         except VersionNotFoundError as error:
-            # Kedro reports a store that cannot be reached as a missing version, too.
+            # Kedro also reports a store that cannot be reached as a missing version.
             if self.may_be_missing and not isinstance(error.__cause__, EaseError):
                 return None
             raise

@@ -249,7 +249,7 @@ def _log_precision(precision: EncodingPrecision, reason: str) -> None:
 def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> SentenceTransformer:
     """Return an encoder with weights of a precision: itself, or a copy that shares the tokenizer.
 
-    A copy in bf16 computes faster than autocast, which casts the inputs of each layer, and the weights, too, where they
+    A copy in bf16 computes faster than autocast, which casts the inputs of each layer, and also the weights where they
     need no gradient; layer norms and residuals stay in single precision.
     """
     if precision != "bf16" or is_static(model):

@@ -63,7 +63,7 @@ class WordTokenizer(WhitespaceTokenizer):
 def load_word_vectors(path: Path, *, stop_words: bool = False) -> SentenceTransformer:
     """Return an encoder that averages the vectors of a sentence's words (appendix F: average GloVe embeddings).
 
-    With `stop_words`, it averages stop words, too. A saved one loads only with `trust_remote_code`, because of its
+    With `stop_words`, it also averages stop words. A saved one loads only with `trust_remote_code`, because of its
     tokenizer.
     """
     words, vectors = read_word_vectors(path)

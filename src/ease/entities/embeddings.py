@@ -242,7 +242,7 @@ def _title_hash(title: str) -> int:
 def draw_like(table: Path, seed: int, random_vectors: Distribution = "normal") -> np.ndarray:
     """Return random embeddings with the shape of those in a safetensors file (EASE, Table 7).
 
-    Normal embeddings have the standard deviation of the file's, too.
+    Normal embeddings also have the standard deviation of the file's.
     """
     embeddings = load_file(table)["embeddings"]
     rows, dimension = embeddings.shape

@@ -25,7 +25,7 @@ def find_translations(sentences: ir.Table, sitelinks: ir.Table, language: str, p
     titles = title_items(sitelinks)
     in_language = titles.filter(titles.language == language).select("title", "entity")
     in_pivot = titles.filter(titles.language == pivot).select("entity", pivot_title=titles.title)
-    # An item may have two titles in a wiki, of a page and of a redirect that the table names, too.
+    # An item may have two titles in a wiki, of a page and of a redirect that the table also names.
     in_pivot = in_pivot.group_by("entity").agg(pivot_title=in_pivot.pivot_title.min())
     shared = in_language.inner_join(in_pivot, "entity")
     of_language = sentences.filter(sentences.language == language)

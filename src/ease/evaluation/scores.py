@@ -64,7 +64,7 @@ def averages(
     Args:
         scores: Scores of one task.
         complete: Number of subsets of the mean over all of them; a mean of fewer is noted. 0: there is no such mean.
-        groups: The subsets of further means, by name; a mean of fewer is noted, too.
+        groups: The subsets of further means, by name; a mean of fewer is also noted.
     """
     means = []
     for metric in dict.fromkeys(score.metric for score in scores if score.metric != DEVELOPMENT_METRIC):

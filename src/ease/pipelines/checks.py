@@ -58,7 +58,7 @@ class PlannedRun:
         self._parameters: dict[str, Any] = {}
 
     def check(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
-        """Run a check, and keep its message if it fails, so that the next checks run, too."""
+        """Run a check, and keep its message if it fails, so that the next checks still run."""
         try:
             check(*arguments, **options)
         except EaseError as error:
@@ -207,7 +207,7 @@ def _command_to_make(dataset: str) -> str:
     job = pipelines.get(f"train_{setting}")
     if job and dataset in job.only_nodes_with_tags(*PREPARATION.split(",")).all_outputs():
         return preparation_of(setting)
-    # Sums make a dataset, too, among much else.
+    # Sums of pipelines also make a dataset, among much else.
     sizes = {name: len(pipelines[name].nodes) for name in pipelines if dataset in pipelines[name].all_outputs()}
     return f"`kedro run --pipelines={min(sizes, key=sizes.__getitem__)}`"
 

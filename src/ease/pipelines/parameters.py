@@ -223,7 +223,7 @@ def format_parameters(parameters: Iterable[Parameter]) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as JSON, which is YAML, too."""
+    """Return a value as JSON, which is also YAML."""
 
     def simplify(other: Any) -> Any:
         if isinstance(other, BaseModel):

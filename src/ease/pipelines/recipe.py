@@ -86,7 +86,7 @@ class Recipe(StrictModel):
         return self
 
     def seed(self, encoder: str, rows: EncoderDefaults) -> int:
-        """Return the training run's seed, by which its texts are drawn, too."""
+        """Return the training run's seed, by which its texts are also drawn."""
         completed = complete_parameters({}, self.training, encoder=encoder, method=self.method, rows=rows)
         return training_options(completed.training).seed
 

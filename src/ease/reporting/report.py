@@ -361,7 +361,7 @@ def _render(name: str, *, with_plotly: bool, **values: Any) -> str:
 
 
 def _pictures(figures: Sequence[go.Figure]) -> list[Markup]:
-    """Return pictures of the figures as HTML elements, each on white: its texts are dark in a dark theme, too."""
+    """Return pictures of the figures as HTML elements, each on white: its texts are dark even in a dark theme."""
     style = "background: #fff; max-width: 100%"
     sources = (b64encode(picture_svg(figure).encode()).decode() for figure in figures)
     return [Markup(f'<img alt="" style="{style}" src="data:image/svg+xml;base64,{source}">') for source in sources]

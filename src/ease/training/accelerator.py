@@ -45,7 +45,7 @@ def select_gpu() -> None:
     """
     if "LOCAL_RANK" not in os.environ:
         return
-    # Some launchers let each process see one GPU alone; accelerate, too, reads the variable as a GPU's number.
+    # Some launchers let each process see one GPU alone; accelerate also reads the variable as a GPU's number.
     number = int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count()
     os.environ["LOCAL_RANK"] = str(number)
     torch.cuda.set_device(number)

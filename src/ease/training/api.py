@@ -234,7 +234,7 @@ def _may_be_text(column: pa.DataType) -> bool:
 
 
 def _number_entities(table: pa.Table, reads: Reads) -> tuple[pa.Table, list[Any]]:
-    """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
+    """Replace entities in columns, which are added if missing, by their numbers; also return the sorted entities."""
     with_texts = _may_be_text(table["entity"].type)
     columns: dict[str, pa.Array] = {}
     for name in entity_columns(reads.further_positives > 0, reads.subjects):

@@ -246,7 +246,7 @@ Evaluate = Callable[[SentenceTransformer], dict[str, float]]
 class BestModel:
     """The best model so far, in its own folder; of equal scores, the first is kept.
 
-    The model named by the last checkpoint is kept, too: an interrupted training run resumes from it. With
+    The model named by the last checkpoint is also kept: an interrupted training run resumes from it. With
     `max_below_start`, the starting encoder is a candidate. With `min_kept`, a model that has lost more of the
     starting encoder's retention is none.
     """

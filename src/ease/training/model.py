@@ -60,7 +60,7 @@ class TrainingModel(nn.Module):
             head: Layers between the encoder and the loss, which are not saved.
             method: Computes the loss.
             vocabulary_rows: The entity vocabulary's row for each row of the method's table.
-            matryoshka: Numbers of first dimensions at which the loss is computed, too.
+            matryoshka: Numbers of first dimensions at which the loss is also computed.
             teacher: Options of the teacher's loss; None, or without an encoder: no teacher.
             execution: How batches are computed.
 

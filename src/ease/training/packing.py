@@ -6,7 +6,7 @@ gradients in one block, and thus in a fixed order.
 
 With CUDA graphs, the host starts a few graphs a step instead of two thousand kernels. A graph replays its kernels on
 the tensors that it was captured with; a pair of graphs is captured for each shape of rows, when it first occurs. In
-half precision, the weights are cast together, once a step, and the residuals and norms are in half precision, too.
+half precision, the weights are cast together, once a step, and the residuals and norms are also in half precision.
 Under autocast, they would be in single precision, which takes longer.
 """
 
@@ -150,7 +150,7 @@ def embed_packed(
 class _Move(torch.autograd.Function):
     """Tokens of each text: (rows, w, size) -> (n * views, t, size).
 
-    The backward pass gathers their gradients, too, which torch would sort and add instead.
+    The backward pass also gathers their gradients, which torch would sort and add instead.
     """
 
     @staticmethod

@@ -52,7 +52,7 @@ class LexiconOptions(TableOptions):
         return (*super().locate(form, subset), *(self.path / name for name in names))
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
-        """Return the name of a file with the size of the training dictionary in it, too."""
+        """Return the name of a file with the pair and the size of the training dictionary in it."""
         return super().fill(name.replace("{training}", self.training), subset, part)
 
     @field_validator("vocabulary")

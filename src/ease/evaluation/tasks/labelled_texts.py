@@ -46,7 +46,7 @@ class ClusteringOptions(TableOptions):
     )
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
-        """Return the name of a file with the split in it, too."""
+        """Return the name of a file with the set and the split in it."""
         split = "" if self.split == "all" else f"_{self.split}"
         return super().fill(name.replace("{split}", split), subset, part)
 

@@ -50,7 +50,7 @@ def parse_wikipedia(
     if set(languages) != set(setting.languages):
         raise EaseError(
             f"The located dumps are of {' '.join(languages)}, but `{setting.name}.setting.languages` are "
-            f"{' '.join(setting.languages)}: run `acquire` with these languages, too (`--pipelines=acquire,ingest`)."
+            f"{' '.join(setting.languages)}: run `acquire` with these languages as well (`--pipelines=acquire,ingest`)."
         )
     items = _template_items(dumps, options, setting, engine)
     parts = ingest_wikipedia(files, options, options.folder, _shard_map(engine), items)

@@ -137,7 +137,7 @@ def _require_encoder(options: PublishOptions, encoder: Path | None) -> Path:
             f"--namespaces={name}`, or choose one by --params publish.setting=…,publish.method=…."
         )
     catalog_name = ".".join(setting_and_method(encoder))
-    # The catalog is completed by --params alone, the parameters by files, too.
+    # The catalog is completed by --params alone, the parameters also by files.
     if catalog_name != name:
         raise EaseError(
             f"The parameters name the encoder {name}, but the catalog reads {catalog_name}: give `publish.setting` and "
