@@ -84,7 +84,7 @@ def complete_parameters(
     *,
     encoder: str,
     method: str,
-    rows: EncoderDefaults | None = None,
+    encoder_rows: EncoderDefaults | None = None,
 ) -> Completed:
     """Replace what is missing or null by the defaults of an encoder.
 
@@ -93,10 +93,10 @@ def complete_parameters(
         training: The user's parameters of the loop.
         encoder: A hub name, a folder, or `random:`.
         method: The name of the method.
-        rows: The parameter `encoders` of a project. Default: the package's own.
+        encoder_rows: The parameter `encoders` of a project. Default: the package's own.
     """
     completed = Completed(dict(options), dict(training), {}, {})
-    for level in defaults(encoder, method, rows):
+    for level in defaults(encoder, method, encoder_rows):
         filled = {
             "options": _fill(completed.options, level.options),
             "training": _fill(completed.training, level.training),
@@ -112,19 +112,19 @@ def complete_parameters(
     return completed
 
 
-def defaults(encoder: str, method: str, rows: EncoderDefaults | None = None) -> Iterator[Level]:
+def defaults(encoder: str, method: str, encoder_rows: EncoderDefaults | None = None) -> Iterator[Level]:
     """Yield the defaults of a method on an encoder; earlier ones take precedence."""
-    rows = rows or package_defaults()
-    own_row = rows.row_name(encoder)
+    encoder_rows = encoder_rows or package_defaults()
+    own_row = encoder_rows.row_name(encoder)
     if own_row is not None:
-        yield from _levels(f"encoders.{own_row}", rows.root[own_row], method)
+        yield from _levels(f"encoders.{own_row}", encoder_rows.root[own_row], method)
     published = recognise(encoder)
     if published is not None:
         yield from _levels(published.file, published, method)
     kind = PRETRAINED_KIND
     if encoder.startswith(RANDOM):
         kind = RANDOM_KIND
-    yield from _levels(f"encoders.{kind}", rows.root[kind], method)
+    yield from _levels(f"encoders.{kind}", encoder_rows.root[kind], method)
 
 
 def warn_of_temperatures(encoder: str, method: str, options: BaseModel) -> None:

@@ -196,8 +196,10 @@ def _recipe_parameters(configuration: Configuration, group: str, encoder: str | 
     if encoder is None:
         values = configuration.value(f"{setting}.setting")
         encoder = validate(Setting, values, f"Parameter `{setting}.setting`").encoder.name
-    rows = validate(EncoderDefaults, configuration.value("encoders"), "Parameter `encoders`")
-    completed = complete_parameters(recipe.options, recipe.training, encoder=encoder, method=recipe.method, rows=rows)
+    encoder_rows = validate(EncoderDefaults, configuration.value("encoders"), "Parameter `encoders`")
+    completed = complete_parameters(
+        recipe.options, recipe.training, encoder=encoder, method=recipe.method, encoder_rows=encoder_rows
+    )
     places = {f"{group}.{name}": place for name, place in completed.places.items()}
     for field in ("method", "data", "rows"):
         name = f"{group}.{field}"

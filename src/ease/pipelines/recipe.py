@@ -85,9 +85,11 @@ class Recipe(StrictModel):
             )
         return self
 
-    def seed(self, encoder: str, rows: EncoderDefaults) -> int:
+    def seed(self, encoder: str, encoder_rows: EncoderDefaults) -> int:
         """Return the training run's seed, by which its texts are also drawn."""
-        completed = complete_parameters({}, self.training, encoder=encoder, method=self.method, rows=rows)
+        completed = complete_parameters(
+            {}, self.training, encoder=encoder, method=self.method, encoder_rows=encoder_rows
+        )
         return training_options(completed.training).seed
 
     def check_options(self) -> None:
@@ -113,9 +115,11 @@ class Recipe(StrictModel):
         check_frozen(loop.teacher, "teacher", check)
         check_frozen(loop.guide, "guide", check)
 
-    def complete(self, encoder: str, rows: EncoderDefaults) -> CompleteRecipe:
+    def complete(self, encoder: str, encoder_rows: EncoderDefaults) -> CompleteRecipe:
         """Replace every null that has a default for the encoder, and log these defaults."""
-        completed = complete_parameters(self.options, self.training, encoder=encoder, method=self.method, rows=rows)
+        completed = complete_parameters(
+            self.options, self.training, encoder=encoder, method=self.method, encoder_rows=encoder_rows
+        )
         completed.log(self.method, encoder)
         options = method_options(self.method, completed.options)
         warn_of_temperatures(encoder, self.method, options)
