@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from ease.encoders.encoder import save_encoder
-from ease.encoders.encoding import EmbeddingCache, encode_with, fingerprint, place
+from ease.encoders.encoding import EmbeddingCache, encode_with, fingerprint, move_to_device
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from tests.encoders.tiny import tiny_encoder
@@ -120,7 +120,7 @@ def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path) -> None:
 
 def test_a_static_encoder_stays_on_the_cpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ease.encoders.encoding.best_device", lambda: torch.device("meta"))
-    transformer = place(SentenceTransformer(str(folder), device="cpu"))
+    transformer = move_to_device(SentenceTransformer(str(folder), device="cpu"))
     embedding = StaticEmbedding(transformer.tokenizer.backend_tokenizer, embedding_dim=8)
-    static = place(SentenceTransformer(modules=[embedding], device="cpu"))
+    static = move_to_device(SentenceTransformer(modules=[embedding], device="cpu"))
     assert (transformer.device.type, static.device.type) == ("meta", "cpu")

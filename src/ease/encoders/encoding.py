@@ -291,7 +291,7 @@ def encode_with(
     options = options or EncodingOptions(precision="fp32")
     if not isinstance(encoder, SentenceTransformer):
         source = encoder
-        encoder = place(load_encoder(str(encoder)))
+        encoder = move_to_device(load_encoder(str(encoder)))
     precision = choose_precision(encoder, options)
     cache = None
     if options.cache is not None:
@@ -397,7 +397,7 @@ def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndar
         return np.concatenate(list(pool.map(encode, parts)))
 
 
-def place(encoder: SentenceTransformer) -> SentenceTransformer:
+def move_to_device(encoder: SentenceTransformer) -> SentenceTransformer:
     """Move an encoder to the GPU where there is one; a static one stays on the CPU, where it encodes faster."""
     if is_static(encoder):
         return encoder

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.arguments import Count, checked
 from ease.encoders.encoder import load_for_evaluation
-from ease.encoders.encoding import encode_with, place
+from ease.encoders.encoding import encode_with, move_to_device
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.encoders.prompts import check_prompts, summarize_prompts
 from ease.errors import EaseError
@@ -92,7 +92,7 @@ def evaluate(
     loading = validate(LoadingOptions, dict(options or {}), "`options`")
     check_prompts(loading.prompts, list(parameters))
     if isinstance(model, str | Path):
-        model = place(load_for_evaluation(str(model), loading))
+        model = move_to_device(load_for_evaluation(str(model), loading))
     encode = encode_with(model, encoding)
     prompts = {name: encode.for_task(name, task.task_type).describe_prompts() for name, task in selected.items()}
     logger.info("Prompts: %s", summarize_prompts(prompts))

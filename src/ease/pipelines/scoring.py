@@ -77,7 +77,7 @@ def load_baseline(
 ) -> SentenceTransformer:
     """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so."""
     from ease.encoders.encoder import load_for_evaluation
-    from ease.encoders.encoding import place
+    from ease.encoders.encoding import move_to_device
     from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, remove_language_subspace
     from ease.entities.pairs import sample_sentences
 
@@ -96,7 +96,7 @@ def load_baseline(
         )
         for language in languages
     }
-    encoder = place(encoder)
+    encoder = move_to_device(encoder)
     remove_language_subspace(encoder, sentences, baseline.language_rank, batch_size)
     return encoder
 
@@ -122,14 +122,14 @@ def score_each(
         value, noted with the reason, for all that could not be scored; how the encoder embeds texts, with its prompts.
     """
     from ease.encoders.encoder import describe_encoder, embedding_dimension
-    from ease.encoders.encoding import choose_precision, encode_with, fingerprint, place
+    from ease.encoders.encoding import choose_precision, encode_with, fingerprint, move_to_device
 
     references = scorable(data.references, data.located)
     unscored = _unreadable(data)
     if not references:
         return [{**columns, **row} for row in unscored], {}
     try:
-        model = place(load(encoder))
+        model = move_to_device(load(encoder))
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return [{**columns, **_unscored(None, None, str(error))}], {}

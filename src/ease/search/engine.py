@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ease.arguments import checked
 from ease.encoders.encoder import load_for_evaluation
-from ease.encoders.encoding import encode_with, fingerprint, place
+from ease.encoders.encoding import encode_with, fingerprint, move_to_device
 from ease.encoders.options import LoadingOptions
 from ease.encoders.saved import MODELS, current_encoder, note_user, trained_methods
 from ease.errors import EaseError
@@ -305,7 +305,7 @@ class SearchOpening:
         self._location, version = project.model(name)
         # The vocabulary that the encoder was trained with: a newer one may number other entities.
         self._vocabulary = project.table("03_primary", "entity_vocabulary.parquet", version)
-        encoder = place(load_for_evaluation(self._location, LoadingOptions()))
+        encoder = move_to_device(load_for_evaluation(self._location, LoadingOptions()))
         encode = encode_with(encoder)
         lock = Lock()
 

@@ -241,10 +241,10 @@ def _neighbours(embeddings: Embeddings) -> RowNumbers:
 def _start_neighbours(start: str, task: str, texts: tuple[str, ...]) -> RowNumbers:
     """Return the neighbours by the starting encoder, computed once in a training run with many evaluations."""
     from ease.encoders.encoder import load_for_evaluation, release_encoders
-    from ease.encoders.encoding import encode_with, place
+    from ease.encoders.encoding import encode_with, move_to_device
     from ease.encoders.options import EncodingOptions, LoadingOptions
 
-    encode = encode_with(place(load_for_evaluation(start, LoadingOptions())), EncodingOptions())
+    encode = encode_with(move_to_device(load_for_evaluation(start, LoadingOptions())), EncodingOptions())
     neighbours = _neighbours(encode_for(encode, task, Audit.TYPE)(list(texts)))
     # The training run would continue with two encoders in memory.
     del encode

@@ -99,10 +99,10 @@ class Compared:
     def encode_by(self, name: str) -> Encode:
         """Load an encoder by its folder or hub name, or one of the setting's by that of its method."""
         from ease.encoders.encoder import load_encoder
-        from ease.encoders.encoding import encode_with, place
+        from ease.encoders.encoding import encode_with, move_to_device
 
         if name not in self.encoders:
-            return encode_with(place(load_encoder(name)), self.encoding, source=name)
+            return encode_with(move_to_device(load_encoder(name)), self.encoding, source=name)
         folder = self.encoders[name]
         if folder is None:
             raise EaseError(f"The encoder {name!r} has not been trained yet: train it, or name another one.")

@@ -87,11 +87,11 @@ def mine_pairs(
         A folder with one Parquet file for each pair of languages, and one row of counts for each.
     """
     from ease.encoders.encoder import load_for_evaluation
-    from ease.encoders.encoding import encode_with, place
+    from ease.encoders.encoding import encode_with, move_to_device
 
     name = options.encoder or str(encoder)
     pairs = _pairs_with_candidates(candidates, language_pairs(setting.languages, options))
-    model = place(load_for_evaluation(name, LoadingOptions()))
+    model = move_to_device(load_for_evaluation(name, LoadingOptions()))
     encode = encode_with(model, encoding, "Encoding", name).for_task("mine_bitext", "BitextMining")
     scratch = scratch_for_run(work, f"{setting.name}.bitext")
     mining = BitextMiner(sentences, candidates, encode, options, texts, scratch)

@@ -29,7 +29,7 @@ def choose_prompt(
         tasks: Parameters of all tasks.
     """
     from ease.encoders.encoder import load_encoder, save_encoder
-    from ease.encoders.encoding import place
+    from ease.encoders.encoding import move_to_device
     from ease.training.job import development_evaluation
 
     encoder = load_encoder(str(folder))
@@ -39,7 +39,7 @@ def choose_prompt(
     evaluate = development_evaluation(select_parameters(dev_tasks, located_parameters(tasks, located)))
     if len(variants) < 2 or evaluate is None:
         return
-    encoder = place(encoder)
+    encoder = move_to_device(encoder)
     scores = []
     for variant in variants:
         encoder.prompts, encoder.default_prompt_name = variant

@@ -106,13 +106,13 @@ def train_whitening(
 ) -> Path:
     """Append a linear map to the starting encoder that whitens its embeddings of training sentences."""
     from ease.encoders.encoder import load_encoder, save_encoder
-    from ease.encoders.encoding import place
+    from ease.encoders.encoding import move_to_device
     from ease.encoders.whitening import SUMMARY, whiten_encoder
     from ease.entities.pairs import sample_sentences
 
     sentences = sample_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
     start_folder = choose_start(setting, WHITENING, starting_encoder, mlm)
-    encoder = place(load_encoder(str(start_folder), options.pooling, setting.encoder.seed))
+    encoder = move_to_device(load_encoder(str(start_folder), options.pooling, setting.encoder.seed))
     start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
     name = f"{setting.name}.{WHITENING}"
     parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": WHITENING}
