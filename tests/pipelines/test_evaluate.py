@@ -25,7 +25,7 @@ from ease.errors import EaseError
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import build_tasks
 from ease.pipelines.options import Baseline
-from ease.pipelines.scoring import Scoring, load_baseline, score_baseline, score_each
+from ease.pipelines.tracked_scoring import Scoring, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
 from ease.similarity.metrics import spearman
 from ease.similarity.vectors import pairwise_cosine

@@ -31,7 +31,7 @@ from ease.pipelines.sweep.nodes import (
     variant_data,
 )
 from ease.pipelines.sweep.variants import START, Sweep, SweepChoice, SweepRun, Sweeps, Variant, name_sweep, open_sweep
-from ease.pipelines.training import TrainingData
+from ease.pipelines.tracked_training import TrainingData
 from ease.similarity.encode import EncodeByLanguage
 from tests.encoders.tiny import SIZES, tiny_encoder
 from tests.evaluation.made_tasks import task_parameters

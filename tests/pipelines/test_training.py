@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.training import choose_start, gather_data
+from ease.pipelines.tracked_training import choose_start, gather_data
 from ease.pipelines.work import lock_for_run, release_work, remove_after_run
 from tests.project import Project
 

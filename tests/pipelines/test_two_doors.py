@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 from ease.encoders.options import RANDOM, EncoderOptions
 from ease.methods import method_names, method_record
-from ease.pipelines import training
+from ease.pipelines import tracked_training
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import TrackingOptions
@@ -84,7 +84,7 @@ def _replaced_run_job(monkeypatch: pytest.MonkeyPatch, run: Callable[..., None],
 
     monkeypatch.setattr("ease.training.job.run_job", run)
     monkeypatch.setattr("ease.training.api.run_job", run)
-    monkeypatch.setattr(training, "training_run", untracked)
+    monkeypatch.setattr(tracked_training, "training_run", untracked)
     yield collected
     release_work(succeeded=False)
 
@@ -99,7 +99,7 @@ def train_by_kedro(project: Project, files: Path, folder: Path, encoder: str, me
         setting = setting.model_copy(update={"encoder": start})
     recipe: Recipe = catalog.load(f"params:multilingual.{method}")
     texts = ibis.memtable({"text": sentences(), "page_id": range(40), "sentence_index": range(40), "language": "en"})
-    training.write_encoder(texts, setting, folder / "start")
+    tracked_training.write_encoder(texts, setting, folder / "start")
     entities: dict[str, Any] = {}
     if method_record(method).reads_entities:
         entities["vocabulary"] = ibis.read_parquet(files / "vocabulary.parquet")

@@ -14,8 +14,8 @@ from ease.lazy import DataFrame, Table, pd
 from ease.options import Rows
 from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.setting import Setting
+from ease.pipelines.tracked_training import require_pairs
 from ease.pipelines.tracking import log_table
-from ease.pipelines.training import require_pairs
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from ease.lazy import Table
 from ease.methods import UNTRAINED
 from ease.pipelines.located_dumps import Dumps, usable_sitelinks
 from ease.pipelines.setting import Setting
-from ease.pipelines.training import write_encoder
+from ease.pipelines.tracked_training import write_encoder
 from ease.pipelines.work import scratch_for_run
 from ease.wikimedia.dumps.files import DumpFile
 

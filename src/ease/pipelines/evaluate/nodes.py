@@ -1,4 +1,4 @@
-"""Score encoders on evaluation tasks, task by task; keep every score that can be computed and report the others."""
+"""Score the encoders of a setting and the baselines on their evaluation tasks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ease.evaluation.sets import read_located
 from ease.lazy import Table
 from ease.options import Rows
 from ease.pipelines.options import EvaluateOptions
-from ease.pipelines.scoring import Scoring, log_rows, score_baseline, score_each
 from ease.pipelines.setting import Setting
+from ease.pipelines.tracked_scoring import Scoring, log_rows, score_baseline, score_each
 from ease.pipelines.tracking import (
     add_scores,
     add_to_card,

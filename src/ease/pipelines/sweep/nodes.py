@@ -29,7 +29,6 @@ from ease.options import Rows
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.options import AcquireOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.pipelines.scoring import Scoring, score_all, score_rows
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import (
     PIVOT,
@@ -41,8 +40,8 @@ from ease.pipelines.sweep.variants import (
     Variant,
     open_sweep,
 )
-from ease.pipelines.tracking import add_scores, log_plot, log_scores, log_table, nested_run
-from ease.pipelines.training import (
+from ease.pipelines.tracked_scoring import Scoring, score_all, score_rows
+from ease.pipelines.tracked_training import (
     TrainingData,
     drawn_sentences,
     gather_data,
@@ -51,6 +50,7 @@ from ease.pipelines.training import (
     train_tracked,
     write_encoder,
 )
+from ease.pipelines.tracking import add_scores, log_plot, log_scores, log_table, nested_run
 from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants

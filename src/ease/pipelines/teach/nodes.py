@@ -39,6 +39,15 @@ from ease.pipelines.teach.page import describe_known, describe_languages, descri
 from ease.pipelines.teach.prompts import choose_prompt
 from ease.pipelines.teach.setting import AUTO, check_taught_languages
 from ease.pipelines.teach.translations import find_name_pairs, pivot_language, text_pairs
+from ease.pipelines.tracked_training import (
+    TrainingData,
+    describe_data,
+    drawn_sentences,
+    gather_data,
+    open_gathered,
+    require_pairs,
+    train_tracked,
+)
 from ease.pipelines.tracking import (
     TrackingOptions,
     flatten_options,
@@ -49,15 +58,6 @@ from ease.pipelines.tracking import (
     write_origin,
 )
 from ease.pipelines.train.nodes import train_encoder
-from ease.pipelines.training import (
-    TrainingData,
-    describe_data,
-    drawn_sentences,
-    gather_data,
-    open_gathered,
-    require_pairs,
-    train_tracked,
-)
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.teaching import (

@@ -18,8 +18,8 @@ from ease.pipelines.acquire_evaluation.checks import check_development_sets
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting, preparation_of
+from ease.pipelines.tracked_training import missing_start
 from ease.pipelines.train.nodes import gather_method_texts, train_encoder, train_whitening
-from ease.pipelines.training import missing_start
 
 
 def check_recipe(node: Node, run: PlannedRun) -> None:

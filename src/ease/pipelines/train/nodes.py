@@ -15,14 +15,7 @@ from ease.options import Rows
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import WHITENING, Setting
-from ease.pipelines.tracking import (
-    TrackingOptions,
-    flatten_options,
-    log_values,
-    training_run,
-    write_origin,
-)
-from ease.pipelines.training import (
+from ease.pipelines.tracked_training import (
     TrainingData,
     choose_start,
     describe_data,
@@ -30,6 +23,13 @@ from ease.pipelines.training import (
     history_rows,
     require_pairs,
     train_tracked,
+)
+from ease.pipelines.tracking import (
+    TrackingOptions,
+    flatten_options,
+    log_values,
+    training_run,
+    write_origin,
 )
 from ease.pipelines.work import lock_for_run, scratch_for_run
 

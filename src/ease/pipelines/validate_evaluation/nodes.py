@@ -15,7 +15,7 @@ from ease.lazy import DataFrame
 from ease.options import StrictModel
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions, Papers
-from ease.pipelines.scoring import Scoring, score_baseline
+from ease.pipelines.tracked_scoring import Scoring, score_baseline
 from ease.pipelines.tracking import log_table
 from ease.reporting.comparison import compare_with_printed, printed_tasks
 from ease.reporting.own import gather_models

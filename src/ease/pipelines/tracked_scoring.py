@@ -1,4 +1,4 @@
-"""Score encoders on evaluation tasks, task by task; keep every score that can be computed and report the others."""
+"""Score one encoder on evaluation tasks in an MLflow run, task by task; keep the scores of other tasks if one fails."""
 
 from __future__ import annotations
 
