@@ -42,6 +42,8 @@ class LazyModule:
 
 
 ibis: Any = LazyModule("ibis")
+# Its import takes two seconds, which commands that run nothing would also pay.
+mlflow: Any = LazyModule("mlflow")
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -73,6 +75,7 @@ __all__ = [
     "ibis",
     "import_or_advise",
     "ir",
+    "mlflow",
     "pc",
     "pd",
     "subplots",

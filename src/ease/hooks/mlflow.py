@@ -27,7 +27,7 @@ from ease.evaluation.sets import read_located
 from ease.hooks.mlflow_store import open_experiment, read_store_options
 from ease.hooks.runs import input_versions
 from ease.io.files import hash_contents
-from ease.lazy import LazyModule
+from ease.lazy import mlflow
 from ease.names import safe_name
 from ease.options import dotted
 from ease.pipelines.setting import Setting
@@ -48,9 +48,6 @@ from ease.reporting.markdown_tables import format_table
 if TYPE_CHECKING:
     import pandas as pd
     from mlflow.entities import DatasetInput, RunInfo
-
-# Its import takes two seconds, which commands that run nothing would pay as well.
-mlflow: Any = LazyModule("mlflow")
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from ease.evaluation.sets import LocatedSets
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
-from ease.lazy import DataFrame, Figure, LazyModule
+from ease.lazy import DataFrame, Figure, mlflow
 from ease.names import safe_name
 from ease.options import StrictModel, dotted
 from ease.training.options import TrainingResult
@@ -33,9 +33,6 @@ from ease.training.processes import step_and_values
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
-
-# Kedro imports the nodes at each start, and MLflow takes two seconds.
-mlflow: Any = LazyModule("mlflow")
 
 logger = logging.getLogger(__name__)
 
@@ -216,7 +213,7 @@ def add_to_card(
 ) -> None:
     """Add the headline of test scores to a kept encoder's card, and to the copy in the run that trained the encoder.
 
-    An encoder without one of our cards, such as the start of all methods, gets none.
+    An encoder without one of our cards, such as the starting encoder of all methods, gets none.
     """
     file = encoder / "README.md"
     scores = headline(rows, languages)

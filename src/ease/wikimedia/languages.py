@@ -57,7 +57,7 @@ class Language:
         return cls(next((prefix for prefix in prefixes if prefix in WIKIPEDIA_LANGUAGES), code))
 
     def has_tag(self, tag: str) -> bool:
-        """Tell whether a language tag, such as `en-GB`, is of this language."""
+        """Return whether a language tag, such as `en-GB`, is of this language."""
         primary = tag.strip().lower().partition("-")[0]
         codes = {self.code, self.bcp_47, self.database.replace("_", "-")}
         return OLDER_CODES.get(primary, primary) in codes or primary in {code.partition("-")[0] for code in codes}

@@ -209,7 +209,7 @@ def _bounds_of_entities(chunk: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _has_no_sitelinks(chunk: bytes, start: int, end: int) -> bool:
-    """Tell whether an entity, in the dump's own form, is an item without an article in any wiki."""
+    """Return whether an entity, in the dump's own form, is an item without an article in any wiki."""
     key = chunk.rfind(_SITELINKS_KEY, start, end)
     return (
         key >= 0

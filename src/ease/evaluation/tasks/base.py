@@ -176,6 +176,12 @@ def no_set(task: str, subset: str = "NAME") -> str:
     return f"No set is configured: add `tasks.{task}.sets.{subset}` (docs/own_data.md)."
 
 
+def fill_subset(template: str, subset: str) -> str:
+    """Fill a subset, `{subset}`, and its parts around the last dash, `{left}` and `{right}`, into a name."""
+    left, _, right = subset.rpartition("-")
+    return template.replace("{subset}", subset).replace("{left}", left).replace("{right}", right)
+
+
 def missing_files(files: SubsetFiles) -> dict[str, list[Path]]:
     """Return the missing files of each incomplete subset."""
     missing = {subset: [path for path in paths if not path.exists()] for subset, paths in files.items()}

@@ -14,7 +14,16 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.scores import AVERAGE
-from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, TaskOptions, Texts, error_prefix, no_set
+from ease.evaluation.tasks.base import (
+    SubsetFiles,
+    SubsetOptions,
+    Task,
+    TaskOptions,
+    Texts,
+    error_prefix,
+    fill_subset,
+    no_set,
+)
 from ease.io.contents import explain_fault
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
 from ease.names import suggest
@@ -156,10 +165,7 @@ class TableOptions(SubsetOptions, SetFiles):
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
         """Return the name of a file or a column with the parts of a set's name in it."""
-        left, _, right = subset.rpartition("-")
-        for key, value in {"subset": subset, "left": left, "right": right, "part": part}.items():
-            name = name.replace(f"{{{key}}}", value)
-        return name
+        return fill_subset(name, subset).replace("{part}", part)
 
 
 class TableTask(Task):

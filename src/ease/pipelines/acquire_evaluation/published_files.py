@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import package_tasks
+from ease.evaluation.tasks.base import fill_subset
 from ease.io.files import read_data_file
 from ease.names import suggest
 from ease.options import StrictModel, Words
@@ -49,7 +50,7 @@ class PublishedFiles(StrictModel):
         seen = set()
         for subset in self.subsets or ("",):
             for template in self.files:
-                name = fill(template, subset)
+                name = fill_subset(template, subset)
                 if name not in seen:
                     seen.add(name)
                     yield subset, name
@@ -75,7 +76,7 @@ class ArchivedFiles(PublishedFiles):
     def published(self) -> Iterator[PublishedFile]:
         """Yield the files."""
         for subset, name in self.names():
-            url = fill(self.url, subset)
+            url = fill_subset(self.url, subset)
             yield PublishedFile(f"{self.folder}/{name}", self.sha256.get(name), url, f"{self.inside}{name}")
 
 
@@ -90,12 +91,6 @@ class Source(StrictModel):
         """Return the files of the source."""
         groups: tuple[SingleFiles | ArchivedFiles, ...] = (*self.files, *self.archives)
         return [file for group in groups for file in group.published()]
-
-
-def fill(template: str, subset: str) -> str:
-    """Return a name with a subset and its parts around the last dash filled in."""
-    left, _, right = subset.rpartition("-")
-    return template.replace("{subset}", subset).replace("{left}", left).replace("{right}", right)
 
 
 @cache

@@ -72,7 +72,7 @@ class Unavailable(EaseError):
 
 
 def is_mirror(address: str) -> bool:
-    """Tell whether a source is the address of a mirror."""
+    """Return whether a source is the address of a mirror."""
     return address.startswith(("https://", "http://"))
 
 

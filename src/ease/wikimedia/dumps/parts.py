@@ -248,7 +248,7 @@ def _fill_folder(folder: Path, write: Callable[[Path], Counts]) -> None:
 
 
 def _is_complete(part: Path) -> bool:
-    """Tell whether a part is complete: a local folder is renamed at the end, a remote one gets its counts last."""
+    """Return whether a part is complete: a local folder is renamed at the end, a remote one gets its counts last."""
     if is_remote(part):
         return kind_of(part / _COUNTS_FILE) == "file"
     return part.exists()

@@ -65,7 +65,7 @@ class Abbreviations:
                 self._words = frozenset(words.getStringEx(place) for place in range(words.getSize()))
 
     def ends(self, sentence: str) -> bool:
-        """Tell whether the last word of a sentence is an abbreviation."""
+        """Return whether the last word of a sentence is an abbreviation."""
         if initials := _INITIALS.search(sentence):
             # Scripts without case have words of one letter.
             return initials[0].lower() != initials[0].upper()
@@ -108,7 +108,7 @@ class Dates:
         self._day_first = bool(form.find("d") < form.lower().find("m"))
 
     def is_date(self, text: str) -> bool:
-        """Tell whether a text has only numbers, the words of a date, and punctuation."""
+        """Return whether a text has only numbers, the words of a date, and punctuation."""
         folded = fold(text)
         words = _WORD.findall(folded)
         # The words between the parts of a date, such as "de", are no date by themselves.
@@ -116,7 +116,7 @@ class Dates:
         return has_part and all(map(self._is_date_word, words))
 
     def is_place_and_date(self, line: str) -> bool:
-        """Tell whether a line is a short text and a date with a year, and does not end like a sentence."""
+        """Return whether a line is a short text and a date with a year, and does not end like a sentence."""
         folded = fold(line)
         words = list(_WORD.finditer(folded))
         numbers = list(_NUMBER.finditer(folded))
@@ -129,7 +129,7 @@ class Dates:
         return has_year and (has_month or len(dates) > 2) and place <= _LONGEST_PLACE and not is_sentence
 
     def is_inside_date(self, before: str, after: str) -> bool:
-        """Tell whether the boundary between two sentences splits a date: "Am 3." and "Mai 2022 …"."""
+        """Return whether the boundary between two sentences splits a date: "Am 3." and "Mai 2022 …"."""
         word = _WORD.match(fold(after).lstrip())
         return bool(_DAY.search(before)) and word is not None and word[0] in self._months
 

@@ -102,7 +102,7 @@ def _text_before(text: str, start: int) -> str:
 
 
 def _is_hole(text: str, start: int, end: int, spaced_before: bool) -> bool:
-    """Tell whether a word may be missing at a span of gaps and spaces, with or without a space before the template."""
+    """Return whether a word may be missing at a span of gaps and spaces, also without a space before the template."""
     before = _text_before(text, start)
     after = text[end] if end < len(text) else "\n"
     spaced_after = text[end - 1] not in GAP + HOLE
@@ -131,7 +131,7 @@ def _is_hole(text: str, start: int, end: int, spaced_before: bool) -> bool:
 
 
 def _begins_sentence(text: str, start: int) -> bool:
-    """Tell whether the first letter of the text after a template is a capital."""
+    """Return whether the first letter of the text after a template is a capital."""
     for character in text[start : start + _NEAR]:
         if character == "\n":
             return True

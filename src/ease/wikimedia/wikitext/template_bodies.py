@@ -486,7 +486,7 @@ def _probes_of(text: str) -> list[Mapping[str, str]]:
 
 
 def is_box(output: str) -> bool:
-    """Tell whether a template writes a table, a box or a heading rather than words."""
+    """Return whether a template writes a table, a box or a heading rather than words."""
     return _BOX.search(output) is not None
 
 
@@ -505,7 +505,7 @@ def visible_words(output: str, site: SiteInfo) -> str:
 
 
 def _is_mark(output: str, words: str) -> bool:
-    """Tell whether an output is a superscript mark in brackets, such as [citation needed]."""
+    """Return whether an output is a superscript mark in brackets, such as [citation needed]."""
     if not words:
         return True
     return _SUPERSCRIPT.match(output) is not None and words[0] in "[(&" and words[-1] in "]);"

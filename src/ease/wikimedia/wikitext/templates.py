@@ -241,7 +241,7 @@ class TemplateTable:
         self._remembered.clear()
 
     def is_listed(self, name: str, shortest: int = 1) -> bool:
-        """Tell whether a list has a template; names in the list for all wikis count from so many characters."""
+        """Return whether a list has a template; names in the list for all wikis count from so many characters."""
         lower = name.lower()
         return lower in self._of_language or (len(lower) >= shortest and lower in self._of_all)
 
@@ -492,7 +492,7 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
 
 
 def _begins_line(text: str, position: int) -> bool:
-    """Tell whether nothing but other templates, such as signs of languages, stands before a position in its line."""
+    """Return whether nothing but other templates, such as signs of languages, stands before a position in its line."""
     line = text.rfind("\n", max(0, position - _LONGEST_NAME), position) + 1
     return line > 0 and _ONLY_TEMPLATES.fullmatch(text, line, position) is not None
 

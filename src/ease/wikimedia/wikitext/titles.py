@@ -74,7 +74,7 @@ def capital_of(letter: str, language: str) -> str:
 
 
 def is_capital(letter: str) -> bool:
-    """Tell whether a letter is a capital, or has no capital in any language."""
+    """Return whether a letter is a capital, or has no capital in any language."""
     return letter == letter.upper() or ord(letter) in _GEORGIAN
 
 
@@ -215,7 +215,7 @@ def read_target(raw: str, site: SiteInfo) -> Target:
 
 
 def is_address(raw: str) -> bool:
-    """Tell whether the text before a link's `|` is a web address."""
+    """Return whether the text before a link's `|` is a web address."""
     return _PROTOCOL.match(raw) is not None
 
 
