@@ -144,7 +144,7 @@ def find_gone_artifacts(options: StoreOptions, project: Path) -> dict[Path, str]
 def _read_stages(options: StoreOptions) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """Return the stages `active` or `deleted` of runs and of logged models, and the sources of registered models.
 
-    MLflow's own interface reads all parameters and scores of each run, too, which takes long.
+    MLflow's own interface also reads all parameters and scores of each run, which takes long.
     """
     from sqlalchemy import create_engine, text
 

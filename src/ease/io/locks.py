@@ -177,7 +177,7 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     try:
         yield lock.folder
     finally:
-        # Removed while it is locked: another run that found it unlocked would remove it, too.
+        # Removed while it is locked: another run that found it unlocked would also remove it.
         shutil.rmtree(lock.folder, ignore_errors=True)
         os.close(lock.descriptor)
 
@@ -210,7 +210,7 @@ def _is_out_of_use(folder: Path) -> bool:
     machine = folder.name.rpartition(SCRATCH)[2].rpartition("-")[0]
     if machine == _MACHINE:
         return True
-    # Not every file system shows the locks of other machines. A container is a machine, too, of a new name each time.
+    # Not every file system shows the locks of other machines. A container is also a machine, of a new name each time.
     newest = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
     return time.time() - newest > OTHER_MACHINES_SCRATCH
 

@@ -159,7 +159,7 @@ class Baseline(LoadingOptions):
         ge=0,
         description="rank of the language subspace to remove, fitted on the multilingual setting's training sentences",
     )
-    dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at, too")
+    dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at as well")
 
     @model_validator(mode="after")
     def _one_map(self) -> Baseline:
@@ -190,7 +190,7 @@ class EvaluateOptions(StrictModel):
     baselines: dict[str, Baseline] = Field(description="encoders to score, by their names in the report")
     dimensions: Dimensions = Field(
         (),
-        description="numbers of first dimensions to score every encoder at, too; one trained with `matryoshka` is "
+        description="numbers of first dimensions to score every encoder at as well; one trained with `matryoshka` is "
         "scored at its own in any case",
     )
 

@@ -330,7 +330,7 @@ def log_parameters(values: Mapping[str, Any]) -> None:
 def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -> dict[str, float]:
     """Return each task's averages, or those of its subsets if it has none, by `task/subset`.
 
-    Subsets of `languages` alone are shown, too. Rows without a value and those of truncated embeddings are skipped.
+    Subsets of `languages` alone are also shown. Rows without a value and those of truncated embeddings are skipped.
     """
     with_value = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
     main = [row for row in with_value if row["main"]]

@@ -244,8 +244,8 @@ class TrainingOptions(StrictModel):
     )
     matryoshka: Numbers = Field(
         (),
-        description="numbers of first dimensions to which embeddings can be truncated: the loss is computed at each, "
-        "too, and averaged with the loss of all dimensions (Kusupati et al. 2022)",
+        description="numbers of first dimensions to which embeddings can be truncated: the loss is also computed at "
+        "each, and averaged with the loss of all dimensions (Kusupati et al. 2022)",
     )
     teacher: TeacherOptions = Field(
         TeacherOptions(),

@@ -107,7 +107,7 @@ def ingest_wikidata(path: Path, languages: Sequence[str] | None, options: Ingest
         sites = None
         if languages is not None:
             sites = sites_of(languages)
-        # Counts of zero are reported, too.
+        # Counts of zero are also reported.
         names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
         counts = Counter(dict.fromkeys(names, 0))
         sitelink_counts = Counter(dict.fromkeys(languages or (), 0))

@@ -213,7 +213,7 @@ class Bz2Blocks:
         bit = 8 * (byte + _HEADER_BYTES)
         if number not in (_BLOCK_MARKER, _END_MARKER):
             raise BrokenBlockError(byte)
-        # The search has found this marker, too, and before it perhaps markers by chance.
+        # The search has also found this marker, and before it perhaps markers by chance.
         while self._markers and self._markers[0][0] <= bit:
             self._markers.popleft()
         self._forget(byte)

@@ -178,7 +178,7 @@ def drop_breaks(text: str) -> str:
 def normalize_gaps(text: str) -> str:
     """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup.
 
-    A colon or semicolon after markup removed at the beginning of a line is removed, too.
+    A colon or semicolon after markup removed at the beginning of a line is also removed.
     """
     gap = text.find("\x05")
     if gap < 0:
