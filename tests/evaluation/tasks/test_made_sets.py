@@ -104,7 +104,7 @@ def test_an_encoder_that_changes_what_sentences_mean_is_not_chosen(
         return np.array([rows[text] for text in texts])
 
     monkeypatch.setattr("ease.encoders.encoder.load_for_evaluation", lambda name, options: name)
-    monkeypatch.setattr("ease.encoders.encoding.place", lambda encoder: encoder)
+    monkeypatch.setattr("ease.encoders.encoding.move_to_device", lambda encoder: encoder)
     monkeypatch.setattr("ease.encoders.encoding.encode_with", lambda encoder, options: encode)
     same = evaluate("audit", encode, folder, start="the start")
     assert same["eo-en", "kept_neighbours"].value == pytest.approx(100)
