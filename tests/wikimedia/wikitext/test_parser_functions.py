@@ -84,7 +84,8 @@ def test_functions_in_articles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "name"), [("en", "PAGENAME"), ("en", "FULLPAGENAME"), ("ru", "НАЗВАНИЕ_СТРАНИЦЫ"), ("ja", "ページ名")]
+    ("language", "name"),
+    [("en", "PAGENAME"), ("en", "FULLPAGENAME"), ("ru", "НАЗВАНИЕ_СТРАНИЦЫ"), ("ja", "ページ名"), ("mr", "लेखनाव")],
 )
 def test_page_titles(language: str, name: str) -> None:
     source = f"{{{{{name}}}}} {{{{nowrap|({{{{{name}}}}})}}}} x"

@@ -92,6 +92,9 @@ def _is_between(character: str) -> bool:
 def _text_before(text: str, start: int) -> str:
     """Return the character before a gap; an opening bracket if only gaps and separators stand between."""
     before = text[start - 1] if start else "\n"
+    if before == ":" and start > 1 and "Ա" <= text[start - 2] <= "֏":
+        # Armenian authors write a colon for the full stop that looks like it.
+        return "։"
     limit = max(0, start - _NEAR)
     position = start
     while position > limit and text[position - 1] in _REMOVED:

@@ -78,6 +78,8 @@ _LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-
 _FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})")}
 # `{{XXe siècle}}`, which writes its name.
 _CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\.)?)")
+# `{{3e}}` and `{{1er}}`, in French
+_ORDINAL = re.compile(r"\d{1,3}(?:er|re|nd|nde|es?)")
 _COUNTRY = re.compile(r"[A-Z]{3}")
 _FRACTION = re.compile(r"\d{1,3}/\d{1,3}")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
@@ -299,6 +301,8 @@ def _find_by_form(name: str, language: str) -> TemplateEntry | None:
         return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
     if language == "fr" and (century := _CENTURY.fullmatch(name)):
         return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
+    if language == "fr" and _ORDINAL.fullmatch(name):
+        return TemplateEntry(_constant(name))
     if _FRACTION.fullmatch(name):
         return TemplateEntry(_constant(name.replace("/", "⁄")))
     if match := _LANGUAGE_TEMPLATE.fullmatch(name):

@@ -79,7 +79,8 @@ def is_capital(letter: str) -> bool:
 
 
 def decode_spaces(text: str) -> str:
-    """Decode entities of spaces, which separate a link from the letters around it."""
+    """Decode entities of spaces, and no-break spaces: they separate a link from the letters around it."""
+    text = text.replace("\xa0", " ")
     # Most texts have no entity: the test is faster than the pattern.
     if "&" not in text:
         return text
