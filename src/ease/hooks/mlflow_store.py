@@ -164,9 +164,10 @@ def _connect(options: StoreOptions) -> MlflowClient:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     import mlflow
-    from mlflow.store.db.db_types import DATABASE_ENGINES
 
-    if urlsplit(options.tracking_uri).scheme.partition("+")[0] in DATABASE_ENGINES:
+    # It prints the traceback of each error, which is reported in one line.
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
+    if _is_database(options):
         _open_database(options.tracking_uri)
     mlflow.set_tracking_uri(options.tracking_uri)
     return mlflow.MlflowClient()
@@ -202,33 +203,47 @@ def _report_errors(options: StoreOptions) -> Iterator[None]:
     from mlflow import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
+    store = re.sub(r"://([^:/@]*):[^@/]*@", r"://\1:***@", options.tracking_uri)
     try:
         yield
     except SQLAlchemyError as error:
         cause = str(error).splitlines()[0]
         raise EaseError(
-            f"MLflow cannot open the store {options.tracking_uri}, which mlflow.yml names: {cause}. "
-            "If the database is locked, end the program that uses it; if it is broken, restore or move it: without "
-            "one, a run makes a new one."
+            f"MLflow cannot open the store {store}, which mlflow.yml names: {cause}. If the database is locked, end "
+            "the program that uses it; if it is broken, restore or move it: without one, a run makes a new one."
         ) from error
     except ImportError as error:
         raise EaseError(
-            f"MLflow cannot open the store {options.tracking_uri}, which mlflow.yml names, without the package "
-            f"{error.name}: install it."
+            f"MLflow cannot open the store {store}, which mlflow.yml names, without the package {error.name}: install "
+            "it."
         ) from error
     except MlflowException as error:
+        remedy = " A database works as `tracking_uri`, such as sqlite:///data/08_reporting/mlflow.db."
+        if _is_server(options):
+            remedy = " Start the server, or name a database as `tracking_uri`."
+        elif _is_database(options):
+            remedy = ""
         raise EaseError(
-            f"MLflow cannot open the experiment {options.experiment!r} of the store {options.tracking_uri}, which "
-            f"mlflow.yml names: {str(error).splitlines()[0]} If it is a server, start it; a database works as "
-            "`tracking_uri`, too, such as sqlite:///data/08_reporting/mlflow.db."
+            f"MLflow cannot open the experiment {options.experiment!r} of the store {store}, which mlflow.yml names: "
+            f"{str(error).splitlines()[0]}{remedy}"
         ) from error
     except OSError as error:
         if error.filename is None:
             raise
         raise EaseError(
-            f"The folder of MLflow's store {options.tracking_uri} cannot be made ({error.strerror}: {error.filename}): "
-            "set `tracking_uri` in conf/local/mlflow.yml to a file in a folder that you may write to."
+            f"The folder of MLflow's store {store} cannot be made ({error.strerror}: {error.filename}): set "
+            "`tracking_uri` in conf/local/mlflow.yml to a file in a folder that you may write to."
         ) from error
+
+
+def _is_server(options: StoreOptions) -> bool:
+    return options.tracking_uri.startswith(("http:", "https:"))
+
+
+def _is_database(options: StoreOptions) -> bool:
+    from mlflow.store.db.db_types import DATABASE_ENGINES
+
+    return urlsplit(options.tracking_uri).scheme.partition("+")[0] in DATABASE_ENGINES
 
 
 def _name_after_move(options: StoreOptions, project: Path) -> str:
@@ -238,7 +253,7 @@ def _name_after_move(options: StoreOptions, project: Path) -> str:
 
 def _artifact_address(options: StoreOptions, project: Path) -> str | None:
     """Return the address of artifacts; None lets MLflow's server choose it."""
-    if options.artifact_location is None or options.tracking_uri.startswith(("http:", "https:")):
+    if options.artifact_location is None or _is_server(options):
         return None
     if "://" in options.artifact_location:
         return options.artifact_location

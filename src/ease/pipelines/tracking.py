@@ -46,6 +46,9 @@ HOST = "ease.host"
 PID = "ease.pid"
 """MLflow tags of the process that writes a run."""
 
+PAUSE = 300
+"""Seconds without values for MLflow after its store has failed"""
+
 DIGEST_LENGTH = 36
 """Maximum length of a data set's digest in MLflow"""
 
@@ -152,19 +155,27 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
 
 
 class RunReport:
-    """Logs the values that a training run reports to its run; an error of the tracking store does not stop training."""
+    """Logs the values that a training run reports to its run; an error of the tracking store does not stop training.
+
+    After an error, which a locked database gives after 20 seconds, the store is left alone for a while.
+    """
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._logged: set[tuple[int, frozenset[str]]] = set()
+        self._next_attempt = 0.0
 
     def __call__(self, step: int, values: dict[str, float]) -> None:
         """Log several values at one step in one request."""
+        if time.monotonic() < self._next_attempt:
+            return
         try:
             log_values(self._run_id, [(step, values)])
             self._logged.add((step, frozenset(values)))
         except mlflow.MlflowException as error:
-            logger.warning("MLflow did not store step %d (%s): it is logged again at the end", step, error)
+            self._next_attempt = time.monotonic() + PAUSE
+            reason = str(error).splitlines()[0]
+            logger.warning("MLflow did not store step %d (%s): it is logged again at the end", step, reason)
 
     def complete(self, history: Sequence[Mapping[str, float]]) -> None:
         """Log the values of a history that this run has not logged yet: of earlier sessions, and after errors."""
@@ -276,7 +287,8 @@ def optional_artifact(name: str) -> Iterator[None]:
         yield
     # The libraries of artifact stores raise many types.
     except Exception as error:
-        logger.warning("MLflow did not store %s (%s): the run continues without it", name, error)
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        logger.warning("MLflow did not store %s (%s): the run continues without it", name, reason)
 
 
 def log_plot(figure: Figure, name: str) -> None:
