@@ -37,7 +37,9 @@ MODEL = "06_models/multilingual/ease_plus/encoder"
 def published(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     """A project's newest EASE+ with a further form, by the command line."""
     copy, folder = project.copy(tmp_path_factory.mktemp("copy") / "project"), tmp_path_factory.mktemp("out")
-    copy.run("publish", publish__to=folder / "made", publish__forms="onnx")
+    done = copy.run("publish", publish__to=folder / "made", publish__forms="onnx")
+    remarks = [line for line in done.stderr.splitlines() if line and " ease." not in line]
+    assert remarks == [], "of the libraries"
     return copy, folder / "made"
 
 
@@ -92,8 +94,17 @@ def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> N
     version = MlflowClient(project.store).get_model_version_by_alias("multilingual.ease_plus", "published")
     run = json.loads((project.latest(MODEL) / "training" / "mlflow_run.json").read_text(encoding="utf-8"))
     assert version.run_id == run["run_id"]
+    assert version.source.startswith("models:/m-"), "a logged model"
     addresses = project.json("08_reporting/published/addresses.json")
     assert addresses == {"commit": None, "registered": "models:/multilingual.ease_plus@published"}
+
+
+def test_without_forms_none_of_an_older_folder_stay(published: tuple[Project, Path], tmp_path: Path) -> None:
+    project, folder = published
+    shutil.copytree(folder, tmp_path / "made")
+    assert (tmp_path / "made" / "onnx").is_dir()
+    assert written(project, tmp_path / "made")["forms"] == []
+    assert not list((tmp_path / "made").rglob("*onnx*"))
 
 
 def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Path) -> None:

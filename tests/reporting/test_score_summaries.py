@@ -31,9 +31,14 @@ def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> 
         "simcse": [20, 10, 15, 50],
         "ease": [80, 70, 75, 60],
     }
+    rows += [(method, "parallel", "it-en", "a_second_metric", 1.0) for method in figures]
+    assert list(score_table(pd.DataFrame(rows, columns=METHOD_SCORE_COLUMNS))["metric"])[:2] == [
+        "accuracy",
+        "a_second_metric",
+    ]
     rows.append(("ease", "parallel", "average_14", "accuracy", 0.0))
     _, mains = split_scores(pd.DataFrame(rows, columns=METHOD_SCORE_COLUMNS))
-    assert mains.set_index(["method", "task"]).loc[("ease", "parallel"), "value"] == 75
+    assert mains.set_index(["method", "task", "metric"]).loc[("ease", "parallel", "accuracy"), "value"] == 75
 
 
 def test_a_table_is_markdown_with_aligned_columns() -> None:

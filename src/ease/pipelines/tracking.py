@@ -148,8 +148,13 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
         return None
     versions = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
     if not versions:
-        logged = client.get_logged_model(model_id)
-        versions = [mlflow.register_model(f"runs:/{run_id}/{logged.name}", name)]
+        # `mlflow.register_model` would print three lines, one of them a warning of what MLflow 3 always does.
+        if not client.search_registered_models(f"name = '{name}'"):
+            client.create_registered_model(name)
+        versions = [client.create_model_version(name, f"models:/{model_id}", run_id, model_id=model_id)]
+    logger.info(
+        "MLflow's registry has %s as version %s of %s, with the alias %s", encoder, versions[0].version, name, alias
+    )
     client.set_registered_model_alias(name, alias, versions[0].version)
     return f"models:/{name}@{alias}"
 

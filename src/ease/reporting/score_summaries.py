@@ -44,15 +44,19 @@ def _is_average(scores: pd.DataFrame) -> pd.Series:
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return `METHOD_SCORE_COLUMNS` as one row per task and subset, averages last, and one column per method."""
+    """Return `METHOD_SCORE_COLUMNS` as one row per task, subset and metric, and one column per method.
+
+    Averages come last. Metrics have the order of the scores, whose first one is a task's main metric.
+    """
     subsets, mains = split_scores(scores)
     several = set(subsets["task"])
     lone = scores.loc[~scores["task"].isin(several) & ~_is_average(scores), METHOD_SCORE_COLUMNS]
     rows = pd.concat([subsets, lone, mains[mains["task"].isin(several)]])
     tasks = list(dict.fromkeys(scores["task"]))
+    metrics = list(dict.fromkeys(scores["metric"]))
     methods = list(dict.fromkeys(scores["method"]))
     wide = rows.pivot(index=["task", "subset", "metric"], columns="method", values="value")[methods]
-    order = sorted(wide.index, key=lambda key: (tasks.index(key[0]), key[1] == AVERAGE, key[1]))
+    order = sorted(wide.index, key=lambda key: (tasks.index(key[0]), key[1] == AVERAGE, key[1], metrics.index(key[2])))
     return wide.loc[order].rename_axis(columns=None).reset_index()
 
 
