@@ -103,6 +103,7 @@ def as_pointer(name: str) -> Callable[[Path], None]:
         (truncated, "model are cut or damaged"),
         (without("model.safetensors"), "has no weights: none of model.safetensors"),
         (with_config(num_hidden_layers=2), "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),
+        (with_config(num_hidden_layers=0), "have `encoder.layer.0.attention.output.LayerNorm.bias`, which it does not"),
         (without("tokenizer*"), "it has no tokenizer"),
         (with_a_token_too_many, ", but the embeddings end at "),
         (with_config(model_type="own", auto_map={"AutoConfig": "own.C", "AutoModel": "own.M"}), "contains custom code"),

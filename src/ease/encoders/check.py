@@ -387,16 +387,18 @@ def _check_weights(transformer: Path) -> Any:
         logging.set_verbosity(level)
     missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
-    others = sorted(name for name, *_ in names["mismatched_keys"])
+    other_sizes = sorted(name for name, *_ in names["mismatched_keys"])
     fault = ""
     if missing:
         fault = f"lack `{missing[0]}`"
     elif further:
-        fault = f"have `{further[0]}` too much"
-    elif others:
-        fault = f"have another size of `{others[0]}`"
+        fault = f"have `{further[0]}`, which it does not describe"
+    elif other_sizes:
+        fault = f"have another size of `{other_sizes[0]}`"
     if fault:
-        raise ValueError(f"the weights in {transformer} {fault} by its {CONFIG}: get both files from one place")
+        raise ValueError(
+            f"the weights in {transformer} do not fit its {CONFIG}, since they {fault}: get both files from one place"
+        )
     return model.config
 
 

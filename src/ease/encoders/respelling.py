@@ -264,9 +264,9 @@ def new_pieces(encoder_folder: Path, words: Iterable[str], spelling: Spelling) -
     tokenizer = Tokenizer.from_file(str(encoder_folder / TOKENIZER_FILE))
     readings = dict[str, Counter[str]]()
     for word, count in Counter(words).items():
-        for piece, known in _word_pieces(tokenizer, word, spelling):
-            if piece not in numbers and known not in special:
-                readings.setdefault(piece, Counter())[known] += count
+        for piece, known_piece in _word_pieces(tokenizer, word, spelling):
+            if piece not in numbers and known_piece not in special:
+                readings.setdefault(piece, Counter())[known_piece] += count
     return {piece: counts.most_common(1)[0][0] for piece, counts in readings.items()}
 
 
@@ -279,8 +279,8 @@ def _word_pieces(tokenizer: Tokenizer, word: str, spelling: Spelling) -> Iterato
     encoding = tokenizer.encode("".join(replacements), add_special_tokens=False)
     # The letter of the word from which each character of the respelt word comes
     origins = [place for place, replacement in enumerate(replacements) for _ in replacement]
-    for known, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
-        if known in PIECE_MARKS:
+    for known_piece, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
+        if known_piece in PIECE_MARKS:
             continue  # it stands for no letter
         first = origins[start]
         # Letters that are removed belong to the piece before them.
@@ -289,10 +289,10 @@ def _word_pieces(tokenizer: Tokenizer, word: str, spelling: Spelling) -> Iterato
         if tokenizer.normalizer is not None:
             piece = tokenizer.normalizer.normalize_str(piece)
         for mark in PIECE_MARKS:
-            if known.startswith(mark):
+            if known_piece.startswith(mark):
                 piece = mark + piece
-        if piece != known:
-            yield piece, known
+        if piece != known_piece:
+            yield piece, known_piece
 
 
 def learn_respelling(
@@ -343,7 +343,7 @@ def learn_respelling(
     decrease = before - after
     error = decrease.std() / len(decrease) ** 0.5
     standard_errors = float(decrease.mean() / max(error, 1e-9))
-    judged = Respelling(
+    respelling = Respelling(
         letters=tuple(gains),
         names=len(pairs.names),
         held_out=len(decrease),
@@ -352,10 +352,10 @@ def learn_respelling(
         standard_errors=standard_errors,
     )
     if not spelling:
-        return judged.model_copy(update={"reason": "no other letter brings its names nearer to their translations"})
+        return respelling.model_copy(update={"reason": "no other letter brings its names nearer to their translations"})
     if standard_errors < options.min_gain:
-        return judged.model_copy(update={"reason": "what helps on the names does not help on the held-out texts"})
-    return judged.model_copy(update={"pieces": new_pieces(encoder_folder, _split_words(texts), spelling)})
+        return respelling.model_copy(update={"reason": "what helps on the names does not help on the held-out texts"})
+    return respelling.model_copy(update={"pieces": new_pieces(encoder_folder, _split_words(texts), spelling)})
 
 
 def _split_words(texts: Iterable[str]) -> Iterator[str]:

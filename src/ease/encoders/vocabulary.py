@@ -87,9 +87,9 @@ def add_pieces(encoder_folder: Path, pieces: Mapping[str, str]) -> None:
                 vocabulary.append([token["content"], 0.0])
         first = len(vocabulary)
         scores = dict(vocabulary)
-        vocabulary.extend([piece, scores[known]] for piece, known in pieces.items())
+        vocabulary.extend([piece, scores[known_piece]] for piece, known_piece in pieces.items())
     encoder = load_encoder(str(encoder_folder))
-    _add_rows(encoder, first, [numbers[known] for known in pieces.values()])
+    _add_rows(encoder, first, [numbers[known_piece] for known_piece in pieces.values()])
     save_encoder(encoder, encoder_folder)
     # Saving has written the tokenizer as it was loaded.
     text = json.dumps(description, ensure_ascii=False)

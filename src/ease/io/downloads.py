@@ -442,8 +442,8 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:
-        needed = (max(0, (file.size or 0) - _size_of(file.partial)) for file in missing)
-        check_free_space(missing[0].path.parent, sum(needed))
+        sizes = (max(0, (file.size or 0) - _size_of(file.partial)) for file in missing)
+        check_free_space(missing[0].path.parent, sum(sizes))
     fetched = 0
     faults = dict[str, None]()
     with ThreadPoolExecutor(client.options.connections) as pool:

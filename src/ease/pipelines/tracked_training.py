@@ -78,12 +78,12 @@ def require_pairs(training_pairs: Table | None, setting: Setting) -> Table:
 
 def choose_start(setting: Setting, method: str, starting_encoder: Path | None, mlm: Path | None) -> Path:
     """Return the encoder that a method starts from: the setting's, or the one that MLM has trained from it."""
-    chosen = starting_encoder
+    encoder = starting_encoder
     if setting.start == MLM and method != MLM:
-        chosen = mlm
-    if chosen is None:
+        encoder = mlm
+    if encoder is None:
         raise EaseError(missing_start(setting, method))
-    return chosen
+    return encoder
 
 
 def missing_start(setting: Setting, method: str) -> str:
