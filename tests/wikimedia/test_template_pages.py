@@ -117,6 +117,8 @@ UNKNOWN = [
     "{{" * 100,
     "{{{1}}}" * 400,
     "{{#if:" * 200,
+    # A notice, whose argument is a colour
+    f"<div style='color: {{{{{{1|red}}}}}}'>Please add the name, with its source. {'So it is. ' * 10}</div>",
 ]
 OTHERS = [
     make_template(20, "U", "{{lc:B}}: {{{1}}}"),
@@ -131,6 +133,18 @@ def test_templates_that_pass_their_arguments_on(tmp_path: Path, page: str, sourc
     dump = made(tmp_path, make_template(1, "T", page), *OTHERS)
     article = parse_wikitext(f"It is {source} here.", "en", templates=read_templates(dump.path), title="Lima")
     assert article.text == " ".join(f"It is {text} here.".split())
+
+
+def test_the_lists_for_all_wikis_name_no_box(tmp_path: Path) -> None:
+    """`Euro` writes a sign in English; here it is another name of a table at the end of a page."""
+    box = "<br clear=all>\n{| class=wikitable\n| [[Malta]]\n|}"
+    dump = made(tmp_path, make_template(1, "Eùro", box), make_template(2, "Euro", "", redirect="Eùro"))
+    templates = read_templates(dump.path)
+    for name in ("Eùro", "Euro"):
+        article = parse_wikitext(f"Malta is.\n{{{{{name}}}}}\n\nIt has {{{{{name}}}}} here.", "en", templates=templates)
+        assert article.text == "Malta is.\nIt has here."
+        assert len(article.holes) == 1
+    assert parse_wikitext("{{Euro|5}}", "en").text == "€5"
 
 
 @pytest.mark.parametrize("page", UNKNOWN)

@@ -30,8 +30,9 @@ from ease.wikimedia.dumps.parts import (
     open_table,
     part_name,
 )
-from ease.wikimedia.wikitext.template_bodies import PROBE_TITLE, classify_body, included_text
+from ease.wikimedia.wikitext.template_bodies import PROBE_TITLE, classify_body, included_text, is_box
 from ease.wikimedia.wikitext.templates import (
+    BOX,
     HIDDEN,
     TEMPLATE,
     LearntTemplates,
@@ -44,7 +45,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
-TEMPLATE_PARTS_VERSION = 5
+TEMPLATE_PARTS_VERSION = 6
 """Raise it if a dump's template pages are now read otherwise: parts of another version are read again."""
 TEMPLATE_PAGES_FILE = "template_pages.parquet"
 TEMPLATES_FILE = "templates.json"
@@ -326,6 +327,8 @@ def resolve_templates(
             counts["loops"] += 1
         elif target:
             aliases[target].append(title)
+    boxes = [title for title, text in bodies.items() if "{{{" not in text and is_box(text)]
+    learnt.update((name, BOX) for title in boxes for name in (title, *aliases.get(title, ())))
     _learn_names(aliases, table, learnt)
     _learn_bodies(bodies, aliases, table, learnt)
     by_item = {title: text for title, text in (items or {}).items() if table.find_template(title) is None}
@@ -335,12 +338,15 @@ def resolve_templates(
     _learn_names(aliases, table, learnt)
     counts["passed_on"] = sum(specification.startswith("body:") for specification in learnt.values())
     counts["hidden"] = sum(specification == HIDDEN for specification in learnt.values())
-    return learnt, {**counts, "learnt": len(learnt)}
+    known = sum(specification != BOX for specification in learnt.values())
+    return learnt, {**counts, "learnt": known}
 
 
 def _learn_names(aliases: Mapping[str, Sequence[str]], table: TemplateTable, learnt: LearntTemplates) -> None:
     """Add what templates with several names show, if one of the names is known."""
     for target, titles in aliases.items():
+        if learnt.get(target) == BOX:
+            continue
         if table.find_template(target) is None:
             # The template has a foreign name, and one of its other names is listed.
             alias = next((title for title in titles if table.is_listed(title, _SHORTEST_ALIAS)), None)

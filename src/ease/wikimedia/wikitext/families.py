@@ -607,6 +607,55 @@ def _esperanto_date(arguments: Arguments, ending: str) -> str:
     return " ".join(filter(None, [f"{day}-{ending}", month and f"de {_month(month, 'eo')}", year]))
 
 
+def _old_style_date(arguments: Arguments) -> str:
+    """Write `16|мая|1896|4` as 4 (16) мая 1896, the Julian date first; English sets it second, after O.S."""
+    if arguments.language in _ENGLISH:
+        day, year, old = (arguments.at(place) for place in range(3))
+        if not old:
+            return GAP + HOLE
+        if _YEAR_AT_END.search(old):
+            return f"{day} {year} [O.S. {old}]"
+        return f"{day} [O.S. {old}] {year}".rstrip()
+    day, month, year, old_day = (arguments.at(place) for place in range(4))
+    if not day or not month or not old_day:
+        return GAP + HOLE
+    old = " ".join(filter(None, arguments.positional[3:6]))
+    month = _month(month, arguments.language)
+    words = f"{old} ({day} {month})"
+    if old.isdecimal():
+        words = f"{old} ({day}) {month}"
+    return f"{words} {year}".rstrip()
+
+
+_YEAR_AT_END = re.compile(r"\d{3,4}$")
+_DOTTED_DATE = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{3,4})")
+# Julian day of the day before 1 March of the year 0, and of the day before the first one of `datetime`.
+_JULIAN_START = 1721117
+_DATETIME_START = 1721425
+
+
+def _julian_date(arguments: Arguments) -> str:
+    """Write `22.10.1721`, a Julian date, as 22 октября (2 ноября) 1721, with the Gregorian one in brackets."""
+    match = _DOTTED_DATE.fullmatch(arguments.at(0))
+    if match is None:
+        return GAP + HOLE
+    day, month, year = map(int, match.groups())
+    # `datetime` has no year 10000.
+    if not 1 <= day <= 31 or not 1 <= month <= 12 or year == 9999:
+        return GAP + HOLE
+    # Years and months are counted from March, since the leap day ends such a year.
+    march_year = year + (month - 3) // 12
+    days = day + (153 * ((month - 3) % 12) + 2) // 5 + 365 * march_year + march_year // 4
+    new = date.fromordinal(days + _JULIAN_START - _DATETIME_START)
+    name = _month(str(month), arguments.language)
+    new_name = _month(str(new.month), arguments.language)
+    if new.year != year:
+        return f"{day} {name} {year} ({new.day} {new_name} {new.year})"
+    if new.month != month:
+        return f"{day} {name} ({new.day} {new_name}) {year}"
+    return f"{day} ({new.day}) {name} {year}"
+
+
 def _century(arguments: Arguments, word: str = " siècle", era: str = "") -> str:
     """Write `XXI|e` as XXIe siècle, and `XVIII|e|ou|XIX|e` as XVIIIe ou XIXe siècles, in French."""
     parts = [part for part in arguments.positional if part]
@@ -902,6 +951,8 @@ FAMILIES: Mapping[str, Writer] = {
     "words": lambda arguments: " ".join(arguments.positional[:2]),
     "number": _number,
     "numbered_date": _numbered_date,
+    "old_style_date": _old_style_date,
+    "julian_date": _julian_date,
     "daton": _daton,
     "dato": _dato,
     "century": _century,

@@ -435,7 +435,7 @@ PROBE_TITLE = "Lima"
 _DATE_PROBES: tuple[Mapping[str, str], ...] = ({"1": "1973-10-17"}, {"1": "1973", "2": "10", "3": "17"})
 # Cases of a `#switch` with which its body is tried.
 _MOST_CASES = 3
-# Characters of a text without arguments; a longer one is a notice.
+# Characters of a text that is the same for all arguments; a longer one is a notice.
 _LONGEST_CONSTANT = 100
 
 
@@ -465,7 +465,7 @@ def classify_body(text: str, expand: Callable[[Body, Mapping[str, str]], str], s
         return "hidden" if len(outputs) == len(probes) else None
     if all(_is_mark(output, phrase) for output, phrase in zip(outputs, words, strict=True)):
         return "hidden"
-    if "{{{" not in text and len(words[0]) > _LONGEST_CONSTANT:
+    if len(words[0]) > _LONGEST_CONSTANT and len(set(words)) == 1:
         return None
     return f"body: {text}"
 

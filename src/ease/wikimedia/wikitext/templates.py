@@ -42,6 +42,8 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_first
 
 TEMPLATE = 10
 """The namespace of templates."""
+BOX = "box"
+"""The specification of templates whose own text is a box: unknown, also if a list for all wikis has their name."""
 HIDDEN = "hidden"
 """The specification of templates that print nothing where they stand: references, anchors, maintenance marks."""
 # What an unknown template leaves: a gap like any other, and the mark.
@@ -205,6 +207,8 @@ class TemplateTable:
         if lower in self._of_language:
             return self._of_language[lower]
         if specification := self.learnt.get(title):
+            if specification == BOX:
+                return None
             if entry := self._read(specification, steps):
                 return entry
         if lower in self._of_all:
