@@ -153,11 +153,32 @@ def test_templates_that_are_not_passed_on(tmp_path: Path, page: str) -> None:
     assert parse_wikitext("It is {{T|a}} here.", "en", templates=read_templates(dump.path)).text == "It is here."
 
 
-def test_a_listed_template_keeps_its_form(tmp_path: Path) -> None:
-    """The lists of a language know more than the text of a template, such as units; the lists for all wikis do not."""
-    dump = made(tmp_path, make_template(1, "W", "{{{1}}} (W)"))
-    templates = read_templates(dump.path)
-    assert parse_wikitext("{{w|a|b}}", "en", templates=templates).text == "a (W)"
+# Language, the name and the text of a template that the lists of the language have, its use, and what it shows.
+LISTED = [
+    ("fr", "Unité", "{{{1}}}&nbsp;{{{2}}}", "{{unité|5|m}}", "5 m"),
+    # What the text needs is not known for these arguments: the list serves.
+    ("fr", "Unité", "{{#if:{{{3|}}}|{{#invoke:M|main}}|{{{1}}}&nbsp;{{{2}}}}}", "{{unité|5|m|2}}", "5 mètres carrés"),
+    ("fr", "Unité", "{{#invoke:M|main}}", "{{unité|5|m}}", "5 mètres"),
+    ("fr", "Un", "{{unité|{{{1}}}|m}}", "{{un|5}}", "5 mètres"),
+    ("fa", "به انگلیسی", "(به [[زبان انگلیسی|انگلیسی]]: ''{{{1}}}'')", "{{به انگلیسی|Blue}}", "(به انگلیسی: Blue)"),
+    ("ru", "Lang-en", "[[Английский язык|англ.]]&nbsp;''{{{1}}}''", "{{lang-en|Blue House}}", "англ. Blue House"),
+    ("en", "W", "{{{1}}} (W)", "{{w|a|b}}", "a (W)"),
+    # What a list hides belongs to no sentence, although it is printed.
+    ("fr", "Ouvrage", "{{{titre}}}, 1999", "{{ouvrage|titre=A}}", ""),
+]
+
+
+@pytest.mark.parametrize(("language", "name", "page", "source", "text"), LISTED)
+def test_the_text_of_a_listed_template_is_shown_if_it_can_be(
+    tmp_path: Path, language: str, name: str, page: str, source: str, text: str
+) -> None:
+    templates = read_templates(made(tmp_path, make_template(1, name, page), language=language).path)
+    article = parse_wikitext(f"a {source} b.", language, templates=templates)
+    assert (article.text, article.holes) == (" ".join(f"a {text} b.".split()), [])
+
+
+def test_the_callers_templates_come_first(tmp_path: Path) -> None:
+    templates = read_templates(made(tmp_path, make_template(1, "W", "{{{1}}} (W)")).path)
     assert parse_wikitext("{{w|a|b}}", "en", templates={**templates, "w": "argument: 2"}).text == "b"
 
 

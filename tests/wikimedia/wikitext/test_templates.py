@@ -59,6 +59,8 @@ OTHERS = [
     ("uk", "Мороз ({{нар}} 1944, {{пом}} 1961)", "Мороз (нар. 1944, пом. 1961)"),
     ("mr", "उत्पन्न {{रुपया}}९,१९,६०० कोटी", "उत्पन्न ₹९,१९,६०० कोटी"),
     ("ko", "베를린({{llang|de|Berlin}})", "베를린(독일어: Berlin)"),
+    ("ru", "Дом ({{lang-en|Blue House}}; {{lang-de2|Haus}}) там.", "Дом (английский: Blue House; Haus) там."),
+    ("fa", "خانه {{به انگلیسی|Blue House}} است{{به عربی}}.", "خانه (به انگلیسی: Blue House) است."),
 ]
 NUMBERS = [
     ("sv", "−{{formatnum:10}}, {{formatnum:-10}}, {{formatnum: −1234.50 }}", "−10, −10, −1 234,50"),
@@ -250,6 +252,10 @@ HOLES = [
     ("en", "* ''{{XQX}}'' (NED)", "(⟨?⟩NED)"),
     ("vi", "khoảng {{convert|2|Goilbbl}} dầu.", "khoảng 2⟨?⟩ dầu."),
     ("ja", "* 2区　{{未知|x}}", "2区⟨?⟩"),
+    # A call of several lines
+    ("en", "a {{Unheard\n| b = c}} d", "a⟨?⟩ d"),
+    ("en", "* He, {{unheard\n|x\n}}, saw [[Lima|it {{unheard\n|x}} now]].", "He⟨?⟩, saw it now⟨?⟩."),
+    ("ja", "彼は{{未知\n|x}}に住む。{{未知\n|x}}次の文。", "彼は⟨?⟩に住む。次の文。"),
     ("vi", "{{as of|2011}}, có 300 cụm.", ", ⟨?⟩có 300 cụm."),
     # Nothing is missing in print, or the sentence is complete without it.
     ("en", "It ends here.{{unheard|x}} Then it goes on.", "It ends here. Then it goes on."),
@@ -261,7 +267,11 @@ HOLES = [
     ("en", "Lima ({{unheard|x}}, Quechua; {{unheard|y}}) is.", "Lima (Quechua) is."),
     ("en", "{{Unheard box|x}}\n'''Lima''' is.", "Lima is."),
     ("en", "{{Unheard box|x}}'''Lima''' is.", "Lima is."),
-    ("en", "a {{Unheard\n| b = c}} d", "a d"),
+    # Boxes of several lines stand at the beginning or the end of a line, or inside another template.
+    ("en", "{{Unheard\n| b = c}}{{Other\n| b = c}} lima is.", "lima is."),
+    ("ja", "{{未知\n| b = c}} '''東京'''は都市。", "東京は都市。"),
+    ("en", "It is:{{Unheard\n|b}}\nIt is {{Unheard\n|b}}\n* {{Unheard\n|b}} it", "It is: It is\nit"),
+    ("en", "He {{nowrap|is {{Unheard\n| b = c}} here}}.", "He is here."),
     ("en", "It is{{citation needed|date=May}} and{{sfn|A|2}} was {{dubious}} so{{who?}}.", "It is and was so."),
     ("en", "{{coord|1|2|display=title}} It is {{Anchor|x}} here {{Cite web|url=x}}.", "It is here."),
     ("en", "{|\n| {{unheard}}\n|}\n[[File:a.jpg|{{unheard}} x]] a", "a"),

@@ -95,6 +95,8 @@ class TemplateEntry(NamedTuple):
     body: Body | None = None
     # A bibliographic entry, which prints nothing in a reference, but words at the beginning of a line.
     is_citation: bool = False
+    # How the template is shown where its body cannot be expanded.
+    otherwise: TemplateEntry | None = None
 
 
 def included_text(source: str) -> str | None:
@@ -273,10 +275,16 @@ class Expansion:
             else:
                 inner[self.expand(part.name, arguments).strip()] = self.expand(part.value, arguments).strip()
         if entry.body is not None:
+            depth = self._depth
             self._depth += 1
-            output = self.expand(entry.body, inner)
-            self._depth -= 1
-            return output
+            try:
+                return self.expand(entry.body, inner)
+            except UnknownOutputError:
+                if entry.otherwise is None:
+                    raise
+                entry = entry.otherwise
+            finally:
+                self._depth = depth
         if entry.writer is None:
             return ""
         output = entry.writer(make_arguments(inner, self._language, self._title))

@@ -1,7 +1,8 @@
 """Replace templates whose text is part of the prose by their words, and mark where unknown templates leave a hole.
 
-A wiki's templates are found, in this order, in what the caller gives, the lists of the wiki's language
-(`templates.yml`, `template_items.yml`), what was learnt from the wiki's dump, and the lists for all wikis.
+A wiki's templates are found, in this order, in what the caller gives, what the lists of the wiki's language
+(`templates.yml`, `template_items.yml`) hide, their own text in the wiki's dump, the other lists of the language, what
+else was learnt from the dump, and the lists for all wikis.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import count
+from itertools import chain, count
 from typing import NamedTuple
 
 from ease.errors import EaseError
@@ -63,6 +64,9 @@ _MOST_STEPS = 5
 
 _ONLY_TEMPLATES = re.compile(rf"(?:[ \t{ITEM}]|\{{\{{[^{{}}\n]*+\}}\}})*+")
 _LINE_END = re.compile(r"[ .;,)]*(?:\n|$)")
+# What may follow a box in its line: the rest of a reference or of another box.
+_REST_OF_LINE = re.compile(rf"[ \t{GAP}]*(?:\n|$|\{{\{{)")
+_INVISIBLE = " \t" + GAP + HOLE
 _COMMAS = ",;،、，；"
 _NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
 _LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
@@ -78,6 +82,11 @@ _LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?([23]?)")
 _LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-[a-z]+)?|[a-z]{2,3}-link")
 # Templates of single wikis with a language in the name: `{{laS|homo}}` in German, `{{k-la|homo}}` in Finnish.
 _FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})")}
+# `{{به انگلیسی|Blue House}}`, "in English", which prints its name and the words in brackets.
+_PERSIAN = re.compile(
+    "به (?:آلمانی|اردو|ارمنی|اسپانیایی|انگلیسی|اوکراینی|ایتالیایی|پرتغالی|ترکی استانبولی|ترکی|چینی|روسی|ژاپنی|سوئدی"
+    "|عبری|عربی|فرانسوی|فرانسه|کردی|کره‌ای|گرجی|لاتین|لهستانی|هلندی|هندی|یونانی)"
+)
 # `{{XXe siècle}}`, which writes its name.
 _CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\.)?)")
 # `{{3e}}` and `{{1er}}`, in French
@@ -204,13 +213,22 @@ class TemplateTable:
         if specification := self._overrides.get(title):
             return self._read(specification, steps)
         lower = name.lower()
-        if lower in self._of_language:
-            return self._of_language[lower]
-        if specification := self.learnt.get(title):
-            if specification == BOX:
-                return None
-            if entry := self._read(specification, steps):
+        listed = self._of_language.get(lower)
+        specification = self.learnt.get(title)
+        if specification == BOX and listed is None:
+            return None
+        # What a list hides, such as buttons and bibliographic entries, is printed, but belongs to no sentence.
+        if specification and (listed is None or listed.writer is not None):
+            entry = self._read(specification, steps)
+            if entry and entry.body is not None:
+                return entry._replace(otherwise=listed or self._find_of_all(name))
+            if entry and listed is None:
                 return entry
+        return listed or self._find_of_all(name)
+
+    def _find_of_all(self, name: str) -> TemplateEntry | None:
+        """Return how a template is shown in any wiki, by its name alone; None if unknown."""
+        lower = name.lower()
         if lower in self._of_all:
             return self._of_all[lower]
         # `{{PER}}` writes a flag and the name of a country.
@@ -237,7 +255,9 @@ class TemplateTable:
         try:
             output = drop_hidden(self.expand(entry.body, arguments.exact, title)).strip()
         except UnknownOutputError:
-            return None
+            if entry.otherwise is None:
+                return None
+            return self.write(entry.otherwise, content, title)
         if is_box(output):
             return ""
         return output
@@ -299,14 +319,8 @@ def read_specification(specification: str) -> TemplateEntry | None:
 
 def _find_by_form(name: str, language: str) -> TemplateEntry | None:
     """Return how a template is shown whose lower-case name says it: `lang-fr`, `script/hebrew`, `1/2`, `cite web`."""
-    form = _FORMS.get(language)
-    if form and (match := form.fullmatch(name)):
-        code = match[1]
-        return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
-    if language == "fr" and (century := _CENTURY.fullmatch(name)):
-        return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
-    if language == "fr" and _ORDINAL.fullmatch(name):
-        return TemplateEntry(_constant(name))
+    if entry := _find_by_form_of(language, name):
+        return entry
     if _FRACTION.fullmatch(name):
         return TemplateEntry(_constant(name.replace("/", "⁄")))
     if match := _LANGUAGE_TEMPLATE.fullmatch(name):
@@ -320,6 +334,21 @@ def _find_by_form(name: str, language: str) -> TemplateEntry | None:
         return read_specification("argument: d|label|3|1")
     if _hidden_pattern().fullmatch(name):
         return TemplateEntry(None)
+    return None
+
+
+def _find_by_form_of(language: str, name: str) -> TemplateEntry | None:
+    """Return how a template of one wiki is shown whose lower-case name says it: `3e`, `XXe siècle` in French."""
+    form = _FORMS.get(language)
+    if form and (match := form.fullmatch(name)):
+        code = match[1]
+        return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
+    if language == "fr" and (century := _CENTURY.fullmatch(name)):
+        return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
+    if language == "fr" and _ORDINAL.fullmatch(name):
+        return TemplateEntry(_constant(name))
+    if language == "fa" and _PERSIAN.fullmatch(name):
+        return TemplateEntry(lambda arguments: arguments.at(0) and f"({name}: {arguments.at(0)})")
     return None
 
 
@@ -533,6 +562,8 @@ class _Renderer:
         for replacement in replacements:
             start = replacement.start
             words = self._words(replacement, 0)
+            if words == _HOLE and self._is_box(replacement, pieces, position):
+                words = GAP
             pieces.append(self.text[position:start])
             pieces.append(words)
             if not words.startswith(GAP):
@@ -554,8 +585,8 @@ class _Renderer:
         """Return the words of a template, or the mark in its place."""
         start, end, mark, entry, inside = template
         if entry is None:
-            # A template of several lines is a box or a table beside the prose.
-            if mark is _HOLE and self._is_box(start, end):
+            # An argument of several lines is a box or a table beside the prose.
+            if depth and mark is _HOLE and "\n" in self.text[start:end]:
                 return GAP
             return mark
         if end - start > _LONGEST_TEMPLATE or depth > _DEEPEST or self.templates is None:
@@ -590,8 +621,20 @@ class _Renderer:
         pieces.append(self.text[position:end])
         return "".join(pieces)
 
-    def _is_box(self, start: int, end: int) -> bool:
-        return self.text.find("\n", start, end) >= 0
+    def _is_box(self, template: Replacement, pieces: Sequence[str], position: int) -> bool:
+        """Tell whether an unknown template of several lines is a box beside the prose, and not a part of a sentence.
+
+        A part of a sentence has words of its line before it, and something of the line after it.
+        """
+        start, end = template.start, template.end
+        if template.entry is not None or self.text.find("\n", start, end) < 0:
+            return False
+        if _REST_OF_LINE.match(self.text, end):
+            return True
+        for before in chain([self.text[position:start]], reversed(pieces)):
+            if words := before.rstrip(_INVISIBLE):
+                return words.endswith(("\n", ITEM, HEADING))
+        return True
 
 
 def read_arguments(source: str, language: str, title: str = "") -> Arguments:
