@@ -94,6 +94,11 @@ PASSED_ON = [
     ("{{PAGENAME}}: {{{1}}}", "{{T|a}}", "Lima: a"),
     ("{{#time:j F Y|{{{1}}}}}", "{{T|1973-10-17}}", "17 October 1973"),
     ("{{#time:j F|{{{1}}}-{{{2}}}-{{{3}}}}}", "{{T|1973|10|17}}", "17 October"),
+    (
+        f"{{{{{{1}}}}}} is {{{{{{2}}}}}}, {{{{{{3}}}}}} and {{{{{{4}}}}}}{', and so on' * 9}",
+        "{{T|a|b|c|d}}",
+        f"a is b, c and d{', and so on' * 9}",
+    ),
     ("{{#expr:{{{1}}} * 2}} km", "{{T|4}}", "8 km"),
     # A table of values, which prints nothing for other arguments
     ("{{#switch:{{{1}}}|Ica=5|Lima=7}}", "{{T|Ica}} {{T|Lima}}", "5 7"),

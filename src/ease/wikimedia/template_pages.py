@@ -45,7 +45,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
-TEMPLATE_PARTS_VERSION = 6
+TEMPLATE_PARTS_VERSION = 7
 """Raise it if a dump's template pages are now read otherwise: parts of another version are read again."""
 TEMPLATE_PAGES_FILE = "template_pages.parquet"
 TEMPLATES_FILE = "templates.json"

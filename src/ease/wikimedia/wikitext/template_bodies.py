@@ -473,7 +473,8 @@ def classify_body(text: str, expand: Callable[[Body, Mapping[str, str]], str], s
         return "hidden" if len(outputs) == len(probes) else None
     if all(_is_mark(output, phrase) for output, phrase in zip(outputs, words, strict=True)):
         return "hidden"
-    if len(words[0]) > _LONGEST_CONSTANT and len(set(words)) == 1:
+    # With one output, the others needed more arguments than there were.
+    if len(words) > 1 and len(set(words)) == 1 and len(words[0]) > _LONGEST_CONSTANT:
         return None
     return f"body: {text}"
 
