@@ -10,7 +10,8 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
 from ease.wikimedia.languages import Language
-from ease.wikimedia.wikitext.families import find_locale, month_number
+from ease.wikimedia.wikitext.dates import month_number
+from ease.wikimedia.wikitext.template_arguments import find_locale
 
 try:
     import icu

@@ -14,9 +14,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from ease.wikimedia.wikitext.families import Writer, make_arguments, name_language, show_number
+from ease.wikimedia.wikitext.families import name_language
 from ease.wikimedia.wikitext.markup import GAP, HOLE, hide_extensions
 from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
+from ease.wikimedia.wikitext.quantities import show_number
+from ease.wikimedia.wikitext.template_arguments import Writer, make_arguments
 from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, read_target
 
 # Characters of a page that is read as a template's text.

@@ -18,18 +18,11 @@ from typing import NamedTuple
 from ease.errors import EaseError
 from ease.io.files import read_data_file
 from ease.names import nearest
-from ease.wikimedia.wikitext.families import (
-    FAMILIES,
-    Arguments,
-    Writer,
-    make_arguments,
-    name_country,
-    show_number,
-    template_data,
-    with_language,
-)
+from ease.wikimedia.wikitext.families import FAMILIES, name_country, with_language
 from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM
 from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
+from ease.wikimedia.wikitext.quantities import show_number
+from ease.wikimedia.wikitext.template_arguments import Arguments, Writer, make_arguments, template_data
 from ease.wikimedia.wikitext.template_bodies import (
     Body,
     Expansion,
