@@ -31,7 +31,7 @@ from benchmarks.common import (
     reset_peak_memory,
 )
 from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
-from ease.entities.pairs import PairOptions, filter_links, select_pairs
+from ease.entities.pairs import PairOptions, pairs_with_filters, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 TABLES = ("links", "sentences", "entity_types")
@@ -129,7 +129,7 @@ def mine(
 
     vocabulary = stage(build_vocabulary(links, None, VocabularyOptions(min_link_count=10), LANGUAGES))
     options = PairOptions(min_characters=10, max_characters=1000, max_pairs_per_language=per_language)
-    pairs = stage(select_pairs(filter_links(sentences, links, vocabulary, options), sentences, options))
+    pairs = stage(select_pairs(pairs_with_filters(sentences, links, vocabulary, options), sentences, options))
     appearing = links.select("language", "page_id", "entity")
     mining = MiningInputs(appearing, types, HardNegativeOptions(without="drop"))
     mined = stage(mine_hard_negatives(pairs, mining, vocabulary))

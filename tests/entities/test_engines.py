@@ -18,7 +18,7 @@ from ease.entities.pairs import (
     PairOptions,
     add_further_entities,
     count_filters,
-    filter_links,
+    pairs_with_filters,
     permute_entities,
     select_pairs,
 )
@@ -54,7 +54,7 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "vocabulary": lambda t: build_vocabulary(
         t["links"], t["sitelinks"], VocabularyOptions(min_link_count=3), LANGUAGES
     ),
-    "filtered": lambda t: filter_links(t["sentences"], t["links"], t["vocabulary"], PAIRS, mining(t)),
+    "filtered": lambda t: pairs_with_filters(t["sentences"], t["links"], t["vocabulary"], PAIRS, mining(t)),
     "funnel": lambda t: count_filters(t["filtered"], PAIRS),
     "pairs": lambda t: select_pairs(t["filtered"], t["sentences"], PAIRS),
     "mined": lambda t: mine_hard_negatives(t["pairs"], mining(t), t["vocabulary"]),

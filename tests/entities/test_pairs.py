@@ -15,7 +15,7 @@ from ibis.backends.sql import SQLBackend
 from ease.entities import pairs as pairs_module
 from ease.entities.links import resolve_links
 from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
-from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, filter_links, select_pairs
+from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, pairs_with_filters, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.errors import EaseError
 
@@ -48,7 +48,7 @@ def test_pairs_satisfy_the_options_and_removed_ones_are_counted(tables: Any) -> 
     frequent = {row["entity"] for row in rows(vocabulary)}
     linked = {key(row) for row in rows(links)}
     allowed = {pair for pair in linked if pair[3] in frequent and 30 <= len(texts[pair[:3]]) <= 90}
-    filtered = filter_links(sentences, links, vocabulary, OPTIONS)
+    filtered = pairs_with_filters(sentences, links, vocabulary, OPTIONS)
     pairs = rows(select_pairs(filtered, sentences, OPTIONS))
     selection = [key(row) for row in pairs]
     assert set(selection) <= allowed
@@ -84,7 +84,7 @@ def test_sentences_with_holes_are_dropped_and_counted(tables: Any) -> None:
     inputs = tuple(map(ibis.memtable, (sentences, links, vocabulary)))
     for holes, kept in (("drop", [0, 2]), ("keep", [0, 1, 2])):
         options = PairOptions(holes=holes)
-        filtered = filter_links(*inputs, options)
+        filtered = pairs_with_filters(*inputs, options)
         pairs = rows(select_pairs(filtered, inputs[0], options))
         assert [row["sentence_index"] for row in pairs] == kept
         (counted,) = rows(count_filters(filtered, options))
@@ -94,7 +94,7 @@ def test_sentences_with_holes_are_dropped_and_counted(tables: Any) -> None:
 def test_an_empty_result_reports_the_filters(tables: Any) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
     options = PairOptions(min_characters=500, max_characters=501)
-    counts = count_filters(filter_links(sentences, links, vocabulary, options), options).to_pandas()
+    counts = count_filters(pairs_with_filters(sentences, links, vocabulary, options), options).to_pandas()
     removed = rf"{counts.rare_entity.sum()} by `min_link_count` .*; {counts.too_short.sum()} by `min_characters`\. "
     with pytest.raises(EaseError, match=rf"None of {counts.pairs.sum()} pairs .* is left; removed: {removed}"):
         check_pairs_left(counts)
@@ -117,7 +117,7 @@ def test_as_many_pairs_with_a_negative_are_left_as_wanted(tables: Any) -> None:
     sentences, links, types, vocabulary = map(ibis.memtable, inputs)
     mining = MiningInputs(links, types, HardNegativeOptions(without="drop"))
     options = PairOptions(max_pairs_per_language=90)
-    filtered = filter_links(sentences, links, vocabulary, options, mining)
+    filtered = pairs_with_filters(sentences, links, vocabulary, options, mining)
     pairs = ibis.memtable(select_pairs(filtered, sentences, options).to_pyarrow())
     mined = rows(mine_hard_negatives(pairs, mining, vocabulary))
     assert Counter(row["language"] for row in mined) == {"en": 90, "eo": 90}

@@ -37,6 +37,7 @@ CONFIG = "config.json"
 LENGTH = "sentence_bert_config.json"
 """Settings of an encoder's transformer, which sentence-transformers saves"""
 WEIGHTS = tuple(name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json"))
+"""Names of the files of a transformer's weights, or of the index of their parts"""
 
 _SMALL_JSON = 1 << 20
 """Bytes; a tokenizer's file has several million, and is read with the tokenizer"""

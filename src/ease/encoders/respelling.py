@@ -30,7 +30,12 @@ logger = logging.getLogger(__name__)
 Spelling = Mapping[str, str]
 """Lower-case letters, and what to read in place of each: a letter, or nothing"""
 
-
+LETTER_NAMES = 512
+"""Names with a letter on which its replacements are compared"""
+MIN_NAMES = 16
+"""A letter that fewer names have stays as it is."""
+SCREENING = ((MIN_NAMES, 24), (64, 6))
+"""Names on which replacements are screened, and how many remain: most are worse on a few names already"""
 PIECE_MARKS = ("▁", "##")
 """What tokenizers write before a piece at the beginning of a word (SentencePiece), or within one (WordPiece)"""
 
@@ -87,10 +92,10 @@ class NamePairs:
         embeddings = self._original.copy()
         embeddings[selected] = self._embed([respell(self.names[row], spelling) for row in selected])
         logits = embeddings @ self._translations.T / self._temperature
-        right = logits[selected, self._columns[selected]]
+        of_translation = logits[selected, self._columns[selected]]
         by_name = np.logaddexp.reduce(logits[selected], axis=1)
         by_translation = np.logaddexp.reduce(logits, axis=0)[self._columns[selected]]
-        losses: NDArray[np.float32] = (by_name + by_translation) / 2 - right
+        losses: NDArray[np.float32] = (by_name + by_translation) / 2 - of_translation
         return losses
 
     def accuracy(self) -> float:
@@ -103,12 +108,6 @@ class NamePairs:
             vectors = normalize_rows(np.asarray(self._encode(missing), np.float32))
             self._embeddings.update(zip(missing, vectors, strict=True))
         return np.stack([self._embeddings[text] for text in texts])
-
-
-LETTER_NAMES = 512
-"""Names with a letter on which its replacements are compared"""
-SCREENING = ((16, 24), (64, 6))
-"""Names on which replacements are screened, and how many remain: most are worse on a few names already"""
 
 
 def learn_spelling(
@@ -134,10 +133,14 @@ def learn_spelling(
         before = dict(spelling)
         for letter in letters:
             rows = pairs.rows_with(letter)
-            if len(rows) < SCREENING[0][0]:
+            if len(rows) < MIN_NAMES:
                 continue
-            # "" removes the letter.
-            candidates = shortlists.get(letter, ["", *(other for other in replacements if other != letter)])
+            if letter in shortlists:
+                # The second pass screens what the first one has left.
+                candidates = shortlists[letter]
+            else:
+                # "" removes the letter.
+                candidates = ["", *(other for other in replacements if other != letter)]
             shortlists[letter] = _screen(pairs, rows, letter, candidates, spelling)
             best = _best_replacement(pairs, rows, letter, shortlists[letter], spelling, min_gain)
             if best is None:

@@ -104,7 +104,7 @@ def _permute_arrays(pairs: ir.Table, replacements: ir.Table) -> ir.Table:
     return pairs.drop("further_entities").left_join(arrays, "pair_id").select(*pairs.columns)
 
 
-# By the names of `filter_links`, in its order: what removed a pair, as a message says it.
+# By the names of `pairs_with_filters`, in its order: what removed a pair, as a message says it.
 _FILTERS = {
     "rare_entity": "by `min_link_count` (their entity has too few links)",
     "too_short": "by `min_characters`",
@@ -156,7 +156,7 @@ class PairOptions(StrictModel):
         return PairOptions(min_characters=1, max_characters=sys.maxsize, max_pairs_per_language=None)
 
 
-def filter_links(
+def pairs_with_filters(
     sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions, mining: MiningInputs | None = None
 ) -> ir.Table:
     """Return each pair of a sentence and a linked entity once, with the first filter that removes it.

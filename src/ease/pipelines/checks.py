@@ -176,7 +176,7 @@ def _check_task_name(parameter: str, name: str, tasks: TaskParameters) -> None:
 
 
 def _check_inputs(run: PlannedRun) -> None:
-    """Refuse a run that reads a version that does not exist, or a dataset that no run has made."""
+    """Refuse missing versions, and datasets that no run has made."""
     for name in sorted(run.pipeline.datasets()):
         dataset: Any = run.catalog.get(name)
         version = getattr(dataset, "chosen_version", None)

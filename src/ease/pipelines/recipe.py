@@ -57,6 +57,7 @@ class Recipe(StrictModel):
 
     @model_validator(mode="after")
     def _fits_method(self) -> Recipe:
+        # Both refuse wrong options.
         loop = training_options(self.training)
         for source in self.data or ():
             source_options(source)

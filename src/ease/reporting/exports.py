@@ -22,7 +22,7 @@ from ease.reporting.own import OwnModel
 from ease.reporting.score_summaries import main_figures
 
 MTEB_SPLIT = "test"
-"""Split in result files: MTEB's own for the subsets that it has, and that of the subsets that it lacks"""
+"""Split in result files: MTEB's for its own subsets, and also that of the others"""
 UNKNOWN_REVISION = "no_revision_available"
 """MTEB's name for an unknown revision of a model"""
 

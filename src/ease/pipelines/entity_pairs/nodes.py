@@ -13,7 +13,7 @@ from ease.entities.pairs import (
     PairOptions,
     check_pairs_left,
     count_filters,
-    filter_links,
+    pairs_with_filters,
     select_pairs,
 )
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, with_min_link_count
@@ -74,7 +74,7 @@ def make_pairs(
     mining = None
     if negatives.without == "drop" and has_types(dumps):
         mining = prepare_mining(sentences, links, sitelinks, entity_types, negatives)
-    filtered = filter_links(sentences, links_of_pairs, entity_vocabulary, options, mining)
+    filtered = pairs_with_filters(sentences, links_of_pairs, entity_vocabulary, options, mining)
     # Read by the funnel and by the pairs: a lazy expression would be computed for each.
     filtered = filtered.cache()
     funnel = count_filters(filtered, options).to_pandas()

@@ -15,7 +15,7 @@ from ease.entities.pairs import (
     add_further_entities,
     check_pairs_left,
     count_filters,
-    filter_links,
+    pairs_with_filters,
     select_pairs,
 )
 from ease.entities.released import UNDETERMINED, find_released, ingest_released
@@ -101,7 +101,7 @@ def make_released_pairs(
     """Make a training pair from each released pair; its hard negative is drawn from the pair's own list."""
     options = pairs.without_limits()
     # Read by the check and by the pairs: a lazy expression would be computed for each.
-    filtered = filter_links(sentences, links, entity_vocabulary, options).cache()
+    filtered = pairs_with_filters(sentences, links, entity_vocabulary, options).cache()
     check_pairs_left(count_filters(filtered, options).to_pandas(), options.min_pairs_per_language, setting.languages)
     selected = select_pairs(filtered, sentences, options)
     mined = draw_released_negatives(selected, entity_types, negatives.seed)
