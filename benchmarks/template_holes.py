@@ -6,7 +6,8 @@
 For each dump, the table has the share of prose lines with a template inside; of lines with an unknown template and no
 mark of a hole (`unmarked`: at most so many lines reach training without a word, since most of these templates print
 nothing or stand in brackets that are removed); and of sentences with a hole (`dropped`). With `--examples`, unmarked
-lines and lines with a hole are drawn by a fixed seed.
+lines, lines with a hole, and sentences without a hole from lines with a template (`kept`) are drawn by a fixed seed,
+each with its source.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Counts(NamedTuple):
     names: Counter[str]
     unmarked_examples: list[str]
     dropped_examples: list[str]
+    kept_examples: list[str]
 
 
 def count_dump(dump: DumpFile, site: SiteInfo, table: TemplateTable) -> Counts:
@@ -52,6 +54,7 @@ def count_dump(dump: DumpFile, site: SiteInfo, table: TemplateTable) -> Counts:
     names: Counter[str] = Counter()
     unmarked_examples: list[str] = []
     dropped_examples: list[str] = []
+    kept_examples: list[str] = []
     for page in article_pages(dump, site):
         source = page.text
         # References are no part of their lines.
@@ -71,10 +74,11 @@ def count_dump(dump: DumpFile, site: SiteInfo, table: TemplateTable) -> Counts:
                 dropped_examples.append(example)
             elif unknown and article.text:
                 unmarked_examples.append(example)
+            kept_examples += (f"{line}\n      → {kept.text}" for kept in article.sentences() if not kept.holes)
         for sentence in parse_wikitext(source, site, templates=table, title=page.title).sentences():
             sentences += 1
             dropped += bool(sentence.holes)
-    return Counts(lines, with_template, sentences, dropped, names, unmarked_examples, dropped_examples)
+    return Counts(lines, with_template, sentences, dropped, names, unmarked_examples, dropped_examples, kept_examples)
 
 
 def article_pages(dump: DumpFile, site: SiteInfo) -> Iterator[Page]:
@@ -117,7 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
     generator = random.Random(SEED)
     for name, counts in shown:
-        for kind, examples in (("unmarked", counts.unmarked_examples), ("dropped", counts.dropped_examples)):
+        examples_by_kind = {
+            "unmarked": counts.unmarked_examples,
+            "dropped": counts.dropped_examples,
+            "kept": counts.kept_examples,
+        }
+        for kind, examples in examples_by_kind.items():
             for example in generator.sample(examples, min(options.examples, len(examples))):
                 print(f"\n{name} {kind}: {example}")
         if options.names:
