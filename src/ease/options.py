@@ -36,6 +36,13 @@ def split_words(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
 
 
+def as_text(value: Any) -> Any:
+    """Return the text that YAML has read as another value: `random:` as a mapping, and `no` as false."""
+    if isinstance(value, dict) and list(value.values()) == [None]:
+        return f"{next(iter(value))}:"
+    return "no" if value is False else value
+
+
 Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 """Words of a list in a list, or of a parameter outside a model"""
 
@@ -69,8 +76,7 @@ class StrictModel(BaseModel):
     def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
         kinds = _kinds(cls)[info.field_name or ""]
         if str in kinds and bool not in kinds:
-            is_key = isinstance(value, dict) and list(value.values()) == [None]
-            return "no" if value is False else f"{next(iter(value))}:" if is_key else value
+            return as_text(value)
         if any(get_origin(kind) is tuple and Ellipsis in get_args(kind) for kind in kinds):
             value = "no" if value is False else value
             return split_words([value] if isinstance(value, int | float) else value)

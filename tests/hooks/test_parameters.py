@@ -23,6 +23,7 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
         "multilingual__setting__encoder__name": "random:",
         "multilingual__setting__languages": "en",  # the groups of `analysis.language_identity` follow
         "tasks__pawsx__learning_rates": 0.1,
+        "teach__encoder": "random:",
         "_dueam": "weakly_supervised",
     }
     catalog = load_catalog(bare, "paper", **given)
@@ -31,6 +32,7 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
     assert catalog.load("params:evaluate").tasks is None
     setting = catalog.load("params:multilingual.setting")
     assert (setting.encoder.name, setting.languages) == ("random:", ("en",))
+    assert catalog.load("params:teach.encoder") == "random:"
     assert build_task("pawsx", catalog.load("params:tasks")["pawsx"]).options.learning_rates == (0.1,)
     sources = catalog.load("params:multilingual.dueam").data
     assert {source["form"] for source in sources} == {"premise_hypothesis"}

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from ease.errors import EaseError
-from ease.options import StrictModel, Words, split_words
+from ease.options import StrictModel, Words, as_text, split_words
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import TEACH
 from ease.sample.options import SAMPLE_LANGUAGES
@@ -62,9 +62,9 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
         return
     setting = taught["setting"]
     source = (parameters.get("acquire") or {}).get("wikipedia")
-    for name in ("language", "companions"):
-        if taught.get(name) is False:
-            taught[name] = "no"  # YAML reads the code of Norwegian as a truth value
+    for name in ("language", "companions", "encoder"):
+        if name in taught:
+            taught[name] = as_text(taught[name])
     language = str(taught.get("language") or "")
     # Checked before all else, since each further check imports a library.
     if language:
