@@ -54,7 +54,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_ta
 
 logger = logging.getLogger(__name__)
 
-WIKIPEDIA_PARTS_VERSION = 10
+WIKIPEDIA_PARTS_VERSION = 11
 """Raise it if a dump now gives other sentences, redirects or pages: parts of another version are parsed again."""
 
 _LATEST = "cc-by-sa-4.0"
@@ -186,6 +186,11 @@ REDIRECTS = pa.schema([("language", pa.string()), ("source_title", pa.string()),
 PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
 """All pages, including redirects, empty pages and other namespaces, since Wikidata may link to them."""
 _TABLES = {SENTENCES_FILE: SENTENCES, REDIRECTS_FILE: REDIRECTS, PAGES_FILE: PAGES}
+_REVISIONS_FILE = "revisions.parquet"
+_REVISIONS = pa.schema(
+    [("page_id", pa.int64()), ("page_title", pa.string()), ("revision_id", pa.int64()), ("is_article", pa.bool_())]
+)
+"""The pages in order, by which repeated pages are found; those of other namespaces have no revision."""
 # Bounds the memory of a worker: 16 million characters are at most 64 MB of text.
 _CHARACTERS_PER_GROUP = 16_000_000
 # With Python's default of 700, garbage collection takes a tenth of the time.
@@ -288,6 +293,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         stack.callback(gc.set_threshold, *gc.get_threshold())
         gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
         writers = {name: stack.enter_context(TableWriter(folder / name, _TABLES[name])) for name in _TABLES}
+        revisions = stack.enter_context(TableWriter(folder / _REVISIONS_FILE, _REVISIONS))
         sentence_table = _SentenceTable(writers[SENTENCES_FILE], language)
         for page in iterate_pages(shard, options.max_page_bytes, tally, ARTICLES):
             # Pages that fail below stay in the table of pages, since Wikidata may link to them.
@@ -296,6 +302,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
             if result is None:
                 continue
             reason, title, content = result
+            revisions.append((page.page_id, title, page.revision_id, reason is None))
             if reason is None:
                 columns, link_counts = content
                 sentence_table.append(page, title, columns)
@@ -320,7 +327,7 @@ class WikipediaParts(NamedTuple):
 
     The counts are `pages`, `articles`, `skipped` (by reason), `redirects`, `sentences`, `links`,
     `boundaries_in_links`, `links_across_lines`, `faults` (messages about skipped pages), and `dumps` (file, date,
-    truncated, used). If a dump has a page twice, redirects and pages may repeat, but not articles.
+    truncated, used). If a dump has a page twice, pages may repeat, but not articles.
     """
 
     sentences: list[Path]
@@ -338,9 +345,9 @@ def ingest_wikipedia(
 ) -> WikipediaParts:
     """Parse the shards that are not parsed yet, and return all parts; the rows do not depend on the process count.
 
-    Of an article that a language's files have twice, the newest revision stays. `folder` keeps the parts from run to
-    run; without `map_shards`, shards are parsed in `options.workers` local processes. `items` has Wikidata's items, by
-    which templates of one wiki are known from another wiki's.
+    Of a page that a language's files have twice, by its number or title, the newest revision stays. `folder` keeps the
+    parts from run to run; without `map_shards`, shards are parsed in `options.workers` local processes. `items` has
+    Wikidata's items, by which templates of one wiki are known from another wiki's.
 
     Raises EaseError if a file is broken or not a dump, a language has no article, all files of a language are dropped,
     or the folder cannot be written.
@@ -448,36 +455,94 @@ def _check_articles(source: str, reports: Sequence[Counts], may_lack: bool = Fal
     raise _no_article(source, pages, skipped, faults, any(report["truncated"] for report in reports))
 
 
+class _Copies(NamedTuple):
+    """Pages in order: their numbers, their revisions, and hashes of their titles that hold in this process."""
+
+    page_ids: np.ndarray
+    revisions: np.ndarray
+    titles: np.ndarray
+
+    def at(self, places: np.ndarray) -> _Copies:
+        """Return the pages at some places, or of a mask."""
+        return _Copies(*(column[places] for column in self))
+
+
 def _without_repeats(parts: Sequence[Path]) -> list[Path]:
-    """Return the parts with one copy of each article: the newest revision, of equal ones the first."""
-    # Two numbers of 8 bytes an article: 112 MB for the largest Wikipedia.
-    copies = [_read_copies(part) for part in parts]
-    page_ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in copies)])
-    revisions = np.concatenate([np.empty(0, np.int64), *(revisions for _, revisions in copies)])
-    newest_first = np.lexsort((-revisions, page_ids))
-    _, first = np.unique(page_ids[newest_first], return_index=True)
-    is_repeated = np.ones(len(page_ids), bool)
-    is_repeated[newest_first[first]] = False
-    ends = np.cumsum([len(ids) for ids, _ in copies])
-    return [_without_copies(part, mask) for part, mask in zip(parts, np.split(is_repeated, ends[:-1]), strict=True)]
+    """Return the parts with one copy of each article: the newest revision, of equal ones the first.
+
+    Copies have the same number or the same title. If the newest copy is a redirect or blank, the article is dropped; if
+    it is the article, the redirect is.
+    """
+    # Three numbers of 8 bytes an article: 168 MB for the largest Wikipedia.
+    copies = [_read_copies(part, are_articles=True) for part in parts]
+    articles = _concatenate(copies)
+    others = [_copies_of(articles, _read_copies(part, are_articles=False)) for part in parts]
+    is_repeated = np.zeros(len(articles.page_ids), bool)
+    # By number first: a page that was moved has left its old title.
+    for key in ("page_ids", "titles"):
+        kept = np.flatnonzero(~is_repeated)
+        is_newest = _are_newest(articles.at(kept), _concatenate(others), key)
+        is_repeated[kept[~is_newest]] = True
+    remaining = articles.titles[~is_repeated]
+    ends = np.cumsum([len(part_copies.page_ids) for part_copies in copies])
+    masks = np.split(is_repeated, ends[:-1])
+    return [
+        _without_copies(part, mask, np.intersect1d(others_of_part.titles, remaining))
+        for part, mask, others_of_part in zip(parts, masks, others, strict=True)
+    ]
 
 
-def _read_copies(part: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return the page ids and revisions of a part's articles in order; an article that is there twice has two."""
-    columns = ["page_id", "revision_id", "sentence_index"]
-    page_ids = [np.empty(0, np.int64)]
-    revisions = [np.empty(0, np.int64)]
-    with open_table(part / SENTENCES_FILE) as table:
-        for batch in table.iter_batches(columns=columns):
-            is_first = batch["sentence_index"].to_numpy() == 0
-            page_ids.append(batch["page_id"].to_numpy()[is_first])
-            revisions.append(batch["revision_id"].to_numpy()[is_first])
-    return np.concatenate(page_ids), np.concatenate(revisions)
+def _concatenate(copies: Sequence[_Copies]) -> _Copies:
+    columns = zip(*copies, strict=True)
+    return _Copies(*(np.concatenate([np.empty(0, np.int64), *column]) for column in columns))
 
 
-def _without_copies(part: Path, is_repeated: np.ndarray) -> Path:
-    """Return a copy of the part, beside it, without some of its articles; the part itself if all of them stay."""
-    if not is_repeated.any():
+def _copies_of(articles: _Copies, others: _Copies) -> _Copies:
+    """Return the other pages that have the number or the title of an article: few of very many."""
+    return others.at(np.isin(others.page_ids, articles.page_ids) | np.isin(others.titles, articles.titles))
+
+
+def _are_newest(articles: _Copies, others: _Copies, key: str) -> np.ndarray:
+    """Return whether each article is the newest of the pages with its key, a column; of equal ones, the first."""
+    keys = np.concatenate([getattr(articles, key), getattr(others, key)])
+    revisions = np.concatenate([articles.revisions, others.revisions])
+    newest_first = np.lexsort((-revisions, keys))
+    _, first = np.unique(keys[newest_first], return_index=True)
+    is_newest = np.zeros(len(keys), bool)
+    is_newest[newest_first[first]] = True
+    return is_newest[: len(articles.page_ids)]
+
+
+def _read_copies(part: Path, are_articles: bool) -> _Copies:
+    """Return a part's articles in order, or its other pages; an article that is there twice has two."""
+    copies = [_Copies(*[np.empty(0, np.int64)] * 3)]
+    with open_table(part / _REVISIONS_FILE) as table:
+        for batch in table.iter_batches():
+            batch = batch.filter(pc.equal(batch["is_article"], are_articles))
+            titles = _hash_titles(batch["page_title"])
+            page_ids = batch["page_id"].to_numpy()
+            # Pages without a number, as some programs write them, are told apart by their titles.
+            page_ids = np.where(page_ids > 0, page_ids, -np.abs(titles))
+            copies.append(_Copies(page_ids, batch["revision_id"].to_numpy(), titles))
+    return _concatenate(copies)
+
+
+def _hash_titles(titles: pa.StringArray) -> np.ndarray:
+    return np.fromiter(map(hash, titles.to_pylist()), np.int64, len(titles))
+
+
+def _without_copies(part: Path, is_repeated: np.ndarray, hashes: np.ndarray) -> Path:
+    """Return a copy of the part, beside it, without some articles and redirects; the part itself if all of them stay.
+
+    The redirects are given by the hashes of their titles.
+    """
+    old_titles: list[str] = []
+    if len(hashes):
+        with open_table(part / REDIRECTS_FILE) as table:
+            for batch in table.iter_batches(columns=["source_title"]):
+                titles = batch["source_title"]
+                old_titles += titles.filter(pa.array(np.isin(_hash_titles(titles), hashes))).to_pylist()
+    if not is_repeated.any() and not old_titles:
         return part
 
     def write(folder: Path) -> Counts:
@@ -490,17 +555,27 @@ def _without_copies(part: Path, is_repeated: np.ndarray) -> Path:
                 repeated_rows = batch.filter(pa.array(is_repeated[articles]))
                 dropped["sentences"] += repeated_rows.num_rows
                 dropped["links"] += pc.sum(pc.list_value_length(repeated_rows["links"])).as_py() or 0
+                dropped["holes"] += pc.sum(pc.greater(repeated_rows["holes"], 0)).as_py() or 0
                 writer.write(batch.filter(pa.array(~is_repeated[articles])))
-        for name in (REDIRECTS_FILE, PAGES_FILE):
-            (folder / name).write_bytes((part / name).read_bytes())
+        old = pa.array(old_titles, pa.string())
+        with open_table(part / REDIRECTS_FILE) as table, TableWriter(folder / REDIRECTS_FILE, REDIRECTS) as writer:
+            for batch in table.iter_batches():
+                writer.write(batch.filter(pc.invert(pc.is_in(batch["source_title"], old))))
+        (folder / PAGES_FILE).write_bytes((part / PAGES_FILE).read_bytes())
         report = read_counts(part)
+        counts = report["counts"]
         for name, number in dropped.items():
-            report["counts"][name] -= number
-        report["counts"]["skipped"]["repeated"] = dropped["articles"]
+            counts[name] = counts.get(name, 0) - number
+        skipped = counts["skipped"]
+        if old_titles:
+            counts["redirects"] -= len(old_titles)
+            skipped["redirect"] -= len(old_titles)
+        skipped["repeated"] = dropped["articles"] + len(old_titles)
         return report
 
     # Another set of files repeats other articles: its copy has another name.
-    digest = hashlib.blake2b(np.flatnonzero(is_repeated).tobytes(), digest_size=8).hexdigest()
+    repeated = np.flatnonzero(is_repeated).tobytes() + "\n".join(old_titles).encode()
+    digest = hashlib.blake2b(repeated, digest_size=8).hexdigest()
     filtered = part.with_name(f"{part.name}-{digest}")
     make_part(filtered, write)
     return filtered

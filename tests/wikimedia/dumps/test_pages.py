@@ -143,18 +143,19 @@ def test_an_empty_text_is_no_fault(tmp_path: Path, text: str) -> None:
 
 
 def with_revisions(*revisions: tuple[int, str]) -> str:
-    """Return a page with revisions: number and day of January 2024, or no time."""
+    """Return a page with revisions: number and day of January 2024, no time, or words."""
     before, start, rest = make_page(1, "A", "Words.").partition("    <revision>\n")
     revision, end, after = rest.partition("    </revision>\n")
     time = "<timestamp>2024-01-01T00:00:00Z</timestamp>"
-    copies = [
-        start
-        + revision.replace("1001", str(number))
-        .replace(time, day and time.replace("01-01", f"01-{day}"))
-        .replace("Words.", f"Revision {number}.")
-        + end
-        for number, day in revisions
-    ]
+    copies = []
+    for number, day in revisions:
+        own_time = day
+        if day:
+            own_time = f"<timestamp>{day}</timestamp>"
+        if day.isdecimal():
+            own_time = time.replace("01-01", f"01-{day}")
+        copy = revision.replace("1001", str(number)).replace(time, own_time).replace("Words.", f"Revision {number}.")
+        copies.append(start + copy + end)
     return before + "".join(copies) + after
 
 
@@ -164,6 +165,8 @@ def with_revisions(*revisions: tuple[int, str]) -> str:
         ([(1, "01"), (2, "02")], 2),
         ([(3, "03"), (2, "02"), (1, "01")], 3),
         ([(1, "01"), (3, "03"), (2, "02")], 3),
+        # A time in words counts as none.
+        ([(1, "01"), (2, "02"), (3, "yesterday")], 2),
         ([(2, ""), (3, ""), (1, "")], 3),
         # An imported revision has a later number and an older time.
         ([(1, "09"), (5, "02")], 1),

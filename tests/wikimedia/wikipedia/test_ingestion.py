@@ -200,6 +200,53 @@ def test_a_page_that_a_file_has_twice_is_kept_once_as_the_newest(tmp_path: Path)
     assert results[0] == results[1]
 
 
+def revised(page_id: int, title: str, revision: int, text: str) -> str:
+    target = None
+    if text.startswith("#REDIRECT"):
+        target = "B"
+    return make_page(page_id, title, text, redirect=target).replace(f"<id>{page_id + 1000}<", f"<id>{revision}<")
+
+
+REDIRECT = "#REDIRECT [[B]]"
+# Copies of pages by number, title, revision and text; the articles that stay, and the titles of the redirects.
+COPIES = [
+    ([(5, "A", 100, "Old."), (5, "A", 200, REDIRECT)], [], ["A"]),
+    ([(5, "A", 200, REDIRECT), (5, "A", 100, "Old.")], [], ["A"]),
+    ([(5, "A", 100, REDIRECT), (5, "A", 200, "New.")], [("A", "New.")], []),
+    ([(5, "A", 100, "Old."), (5, "A", 200, " ")], [], []),
+    ([(5, "A", 100, "Old."), (5, "A2", 200, "New.")], [("A2", "New.")], []),
+    ([(5, "A", 100, "Old."), (5, "A2", 200, "New."), (9, "A", 300, REDIRECT)], [("A2", "New.")], ["A"]),
+    ([(5, "A", 100, "Old."), (9, "A", 200, "New.")], [("A", "New.")], []),
+    ([(5, "a_x", 100, "Old."), (9, "A x", 200, "New.")], [("A x", "New.")], []),
+    ([(5, "A", 100, "Old."), (9, "A", 200, REDIRECT)], [], ["A"]),
+    # Pages of programs that number none
+    ([(0, "A", 100, "One."), (0, "C", 50, "Other.")], [("A", "One."), ("C", "Other.")], []),
+]
+
+
+@pytest.mark.parametrize("several_files", [False, True])
+@pytest.mark.parametrize(("copies", "articles", "redirects"), COPIES)
+def test_the_newest_copy_of_a_page_decides_whether_it_is_an_article(
+    tmp_path: Path,
+    copies: list[tuple[int, str, int, str]],
+    articles: list[tuple[str, str]],
+    redirects: list[str],
+    several_files: bool,
+) -> None:
+    first, *others = [revised(*page) for page in copies]
+    sound = revised(6, "B", 7, "It is B.")
+    dumps = [made(tmp_path, first, *others, sound)]
+    if several_files:
+        dumps = [made(tmp_path, first, name="one"), made(tmp_path, *others, sound, name="two")]
+    parts = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
+    found = [(row["page_title"], row["text"]) for row in rows(parts.sentences) if row["page_title"] != "B"]
+    assert found == articles
+    assert [row["source_title"] for row in rows(parts.redirects)] == redirects
+    counts = parts.counts["en"]
+    assert counts["pages"] == len(copies) + 1 == counts["articles"] + sum(counts["skipped"].values())
+    assert (counts["articles"], counts["redirects"]) == (len(articles) + 1, len(redirects))
+
+
 @pytest.mark.parametrize(
     ("pages", "message"),
     [

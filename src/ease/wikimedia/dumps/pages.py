@@ -39,6 +39,7 @@ _MIN_PAGES = 100
 _MAX_FAILED_SHARE = 0.1
 _TITLE = re.compile(rb"<title>(.*?)</title>", re.DOTALL)
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|&#(?:x0*1?[0-9a-fA-F]|0*(?:[12]?[0-9]|3[01]));")
+_TIME = re.compile(r"\d{4}-\d\d-")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # huge_tree lifts libxml2's limit of 10 MB per text; the size of a page is limited before it is parsed.
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
@@ -346,7 +347,10 @@ def _newest_revision(page: etree._Element) -> dict[str, etree._Element]:
             # Reversed, so that of several equal tags the first one counts.
             revision = _children(reversed(element))
             # Imported revisions have high numbers and old times, so the time counts first.
-            age = _text_of(revision, "timestamp"), read_number(_text_of(revision, "id") or "0")
+            time = _text_of(revision, "timestamp").strip()
+            if not _TIME.match(time):
+                time = ""
+            age = time, read_number(_text_of(revision, "id") or "0")
             if age >= newest_age:
                 newest = revision
                 newest_age = age
