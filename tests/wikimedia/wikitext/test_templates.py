@@ -34,6 +34,14 @@ ENGLISH = [
     ("{{formatnum:1,234|R}} {{formatnum:1e6}} {{formatnum:-1.5E3}} {{formatnum:1e-3}}", "1234 1,000,000 −1,500 0.001"),
 ]
 OTHERS = [
+    ("en", "The sounds {{IPA|/a/}}, {{IPA|/e/}} and [[Schwa|{{IPA|ə}}]] are.", "The sounds /a/, /e/ and ə are."),
+    ("en", "Lima ({{IPA|ˈlima}}; [[Latin]]: {{IPA|ˈliːma}}) is, {{IPA|ˈlima}}, so.", "Lima (Latin) is, so."),
+    (
+        "es",
+        "En alemán ''Bär'', pronunciado {{IPA|[ber]}}, significa oso.",
+        "En alemán Bär, pronunciado [ber], significa oso.",
+    ),
+    ("hy", "որտեղ ({{lang|es|che}}, {{IPA|/t͡ʃ/}} հնչյունից)", "որտեղ (che, /t͡ʃ/ հնչյունից)"),
     (
         "ru",
         "Он умер {{СС2|16|мая|1896|4}}, {{OldStyleDate|7|мая|1755 год|26|апреля}}а",
@@ -238,7 +246,7 @@ HOLES = [
     ("en", "A [[Lima|{{unheard}}]] B.", "A Lima⟨?⟩ B."),
     ("en", "He lived (in {{unheard|x}}) there.", "He lived (in⟨?⟩) there."),
     ("en", "It was {{nowrap|{{unheard|5}} km}} long, {{convert|{{unheard}}|km}}.", "It was⟨?⟩ km long⟨?⟩,."),
-    ("en", "The sound {{IPA|a}} is.", "The sound⟨?⟩ is."),
+    ("ja", "音は {{IPA|a}} である。", "音は⟨?⟩ である。"),
     ("en", "Lima {{IPA|es|ˈlima}}, {{IPAc-en|ˈ|l}} {{respell|LEE|ma}} is.", "Lima, is."),
     ("en", "It is {{#expr: x}} or {{PAGENAME}}.", "It is⟨?⟩ or⟨?⟩."),
     ("en", "A&nbsp;{{unheard}} &amp; b.", "A⟨?⟩ & b."),

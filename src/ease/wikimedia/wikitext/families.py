@@ -87,10 +87,15 @@ def _quoted(arguments: Arguments) -> str:
 
 
 def _pronunciation(arguments: Arguments) -> str:
-    """Drop `es|anˈɡola`, a pronunciation of the word before it; `a` alone is a lost word of the sentence."""
+    """Drop `es|anˈɡola`, a pronunciation of the word before it; `/a/` alone is a word of the sentence.
+
+    Japanese templates set brackets around it, which depend on the letters of their names.
+    """
     if arguments.at(1):
         return ""
-    return GAP + HOLE
+    if arguments.language == "ja":
+        return GAP + HOLE
+    return arguments.at(0)
 
 
 def with_language(code: str, words: str, arguments: Arguments) -> str:

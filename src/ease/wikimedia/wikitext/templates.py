@@ -59,6 +59,11 @@ _ONLY_TEMPLATES = re.compile(rf"(?:[ \t{ITEM}]|\{{\{{[^{{}}\n]*+\}}\}})*+")
 _LINE_END = re.compile(r"[ .;,)]*(?:\n|$)")
 # What may follow a box in its line: the rest of a reference or of another box.
 _REST_OF_LINE = re.compile(rf"[ \t{GAP}]*(?:\n|$|\{{\{{)")
+# What stands before and after a pronunciation that is an addition to a word, in brackets.
+_OPENING_BRACKET = re.compile(r"[(\[（][ '\xa0]*$")
+_PUNCTUATION = re.compile(r"[,;:،؛、，；：][ \xa0]*$")
+_ADDITION_END = re.compile(r"[ \xa0]*[)\]）,;،؛、，；]")
+_NEAR = 10
 _INVISIBLE = " \t" + GAP + HOLE
 _COMMAS = ",;،、，；"
 _NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
@@ -595,11 +600,20 @@ class _Renderer:
         if entry.writer is FAMILIES["coordinates"] and _LINE_END.match(self.text, end):
             # After the last word of a line, coordinates are an addition, as references are.
             return GAP
+        if output and entry.writer is FAMILIES["pronunciation"] and self._is_addition(start, end):
+            return _HOLE
         if output:
             return output
         if content and HOLE in content:
             return _HOLE
         return GAP
+
+    def _is_addition(self, start: int, end: int) -> bool:
+        """Tell whether a template begins the words in brackets, or stands alone between punctuation marks."""
+        before = self.text[max(0, start - _NEAR) : start]
+        if _OPENING_BRACKET.search(before):
+            return True
+        return _PUNCTUATION.search(before) is not None and _ADDITION_END.match(self.text, end) is not None
 
     def _content(self, start: int, end: int, inside: Sequence[Replacement], depth: int) -> str:
         """Return the arguments of a template, with the words of the templates inside."""
