@@ -28,10 +28,10 @@ def test_compression_is_recognised_by_content(tmp_path: Path, compress: type[byt
     assert list(read_lines(path)) == [(1, "ä"), (2, ""), (3, "last\x85line")]
 
 
-def zipped(member: str) -> bytes:
+def zipped(member: str, content: str = "x,y\n1,2\n") -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(member, "x,y\n1,2\n")
+        archive.writestr(member, content)
     return packed.getvalue()
 
 
@@ -51,6 +51,12 @@ OTHER_KINDS = [
     (b"7z\xbc\xaf\x27\x1c" + bytes(99), "a 7z archive"),
     (b"Rar!\x1a\x07\x01\x00", "a rar archive"),
     (POINTER, "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
+    (zipped("mimetype", "application/vnd.oasis.opendocument.spreadsheet"), "an OpenDocument file, which is not read"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "a file of an old Office program, such as .xls: save it as .csv"),
+    (b"ARROW1\0\0", "an Arrow file: save it as .parquet"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"\x93NUMPY\x01\0", "an array of NumPy"),
+    (b"%PDF-1.7", "a PDF file"),
     (b"SQLite format 3\0" + bytes(99), "an SQLite database: export a table as .csv"),
     (b"\n<!DOCTYPE html>\n<html>", "a web page, such as a server's error: download the file again"),
 ]
@@ -124,6 +130,9 @@ def test_records_and_columns_are_found_by_name(tmp_path: Path) -> None:
     assert list(read_columns(path, [2], "\t")) == [(1, ("y",)), (3, (" 2 ",))]
     with pytest.raises(EaseError, match="no column z; it has x, y"):
         list(read_records(path, ["z"], "\t"))
+    path.write_text("x;y;z\n1;2;3\n")
+    with pytest.raises(EaseError, match=r"no column z; it has x;y;z\. Columns are separated by commas .* maybe by ';'"):
+        list(read_records(path, ["z"], ","))
     path.write_text("x\ty\ty\n1\t2\t3\n")
     with pytest.raises(EaseError, match="names the column y twice"):
         list(read_records(path, ["x", "y"], "\t"))

@@ -150,17 +150,34 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(server: Fi
         "circular": linked("a", "b"),
         "bzip2": tar({"a": bytes(1 << 20)}, "w:bz2")[:-9] + bytes(9),
     }
+    # In place of a file itself
+    pages = {
+        "error.csv": b"<!DOCTYPE html><p>Quota exceeded",
+        "pointer.csv": b"version https://git-lfs.github.com/spec/v1\n",
+    }
+    server.files |= {f"/{name}": content for name, content in pages.items()}
+    server.files["/nested"] = zipped({"a": zipped({"a": b"x"})})
     server.files |= {"/good": b"good", **{f"/{name}": content for name, content in broken.items()}}
-    archives = [{"url": f"{server.address}/{name}", "folder": f"set/{name}", "files": "a"} for name in (*broken, "no")]
+    archives = [
+        {"url": f"{server.address}/{name}", "folder": f"set/{name}", "files": "a"} for name in (*broken, "no", "nested")
+    ]
     with running_server() as gone:
         dead = {"address": f"{gone.address}/", "folder": "set", "files": "dead"}
-    given = source(archives=archives, files=[dead, *group(server, {"good": None})])
+    given = source(
+        archives=archives, files=[dead, *group(server, {"good": None}), *group(server, dict.fromkeys(pages))]
+    )
     failed = fetch(tmp_path, task=given)["task"]
     assert (tmp_path / "set" / "good").read_bytes() == b"good"
-    reasons = {"dead": "on the network", "no/a": "the server answers 404"}
+    reasons = {"dead": "on the network", "no/a": "the server answers 404", "nested/a": "nested: a is a zip archive"}
+    reasons |= {
+        "error.csv": "error.csv is a web page, such as",
+        "pointer.csv": "is a pointer of Git LFS",
+    }
     reasons |= dict.fromkeys((f"{name}/a" for name in broken), "or is broken")
     assert failed.keys() == {f"set/{name}" for name in reasons}
     assert all(words in failed[f"set/{name}"] for name, words in reasons.items())
+    assert "it is a web page" in failed["set/page/a"]
+    assert not any((tmp_path / path).exists() for path in failed)
     again = fetch(tmp_path, task=given)["task"]
     assert "was not requested" in again["set/dead"], "each setting of a run fetches its sets"
 

@@ -16,19 +16,28 @@ _COMPRESSIONS = {
 }
 _POINTER = b"version https://git-lfs.github.com/spec/"
 POINTER = "a pointer of Git LFS, not the file itself: run `git lfs pull` in its clone"
+PARQUET = b"PAR1"
+"""First bytes of a Parquet file"""
 _OTHERS = {
     _POINTER: POINTER,
     b"PK\x03\x04": "a zip archive, which is not read: unpack it",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive, which is not read: unpack it",
     b"Rar!\x1a\x07": "a rar archive, which is not read: unpack it",
-    b"PAR1": "a Parquet file: name it .parquet",
+    PARQUET: "a Parquet file: name it .parquet",
     b"SQLite format 3\0": "an SQLite database: export a table as .csv",
+    b"ARROW1": "an Arrow file: save it as .parquet",
+    b"\x89HDF\r\n": "an HDF5 file: save its table as .parquet",
+    b"\x93NUMPY": "an array of NumPy: save it as .csv",
+    b"ZIM\x04": "a ZIM archive of rendered pages: download the wiki's dump pages-articles instead",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a file of an old Office program, such as .xls: save it as .csv",
+    b"%PDF-": "a PDF file: save its text",
 }
 # A tar archive has its mark at this offset.
 _TAR_MARK = b"ustar"
 _TAR_OFFSET = 257
-# Names of the first members of an Excel workbook, which is a zip archive.
+# First members of an Excel workbook and of an OpenDocument file, which are zip archives.
 _WORKBOOK = re.compile(rb"PK\x03\x04.{26}(\[Content_Types\]|_rels/|docProps/|xl/)", re.DOTALL)
+_OPEN_DOCUMENT = re.compile(rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", re.DOTALL)
 _WEB_PAGE = (b"<!doctype html", b"<html")
 
 
@@ -50,6 +59,8 @@ def foreign_content(head: bytes) -> str:
         return "a tar archive, which is not read: unpack it"
     if _WORKBOOK.match(head):
         return "an Excel workbook, which is not read: save it as .csv"
+    if _OPEN_DOCUMENT.match(head):
+        return "an OpenDocument file, which is not read: save it as .csv"
     if head.lstrip().lower().startswith(_WEB_PAGE):
         return "a web page, such as a server's error: download the file again"
     return next((name for magic, name in _OTHERS.items() if head.startswith(magic)), "")

@@ -6,6 +6,7 @@ import bz2
 import codecs
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import IO, Any, cast
 from ease.errors import EaseError
 from ease.io.contents import HEAD_BYTES, compression_of_content, foreign_content
 
+_OTHER_DELIMITER = re.compile(r"[;\t|,]")
 LONGEST_LINE = 1 << 20
 """Bytes; a longer line means that the file is not text, or that a quotation mark is never closed."""
 
@@ -198,7 +200,10 @@ def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> lis
     """Return the positions of columns in a header; raises EaseError if a column is missing or named twice."""
     missing = [name for name in names if name not in header]
     if missing:
-        raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.")
+        hint = ""
+        if len(header) == 1 and (mark := _OTHER_DELIMITER.search(header[0])):
+            hint = f" Columns are separated by commas in .csv, by tabs in .tsv, and here maybe by {mark[0]!r}."
+        raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.{hint}")
     if twice := [name for name in names if header.count(name) > 1]:
         raise EaseError(f"{path}: the header names the column {', '.join(twice)} twice; rename or remove one.")
     return [header.index(name) for name in names]

@@ -135,6 +135,17 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         (".xml.bz2", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
         (".xml", EXPORT.replace(b"<dbname>en", b"<dbname>fr"), "is a dump of frwiki by its header, not of enwiki"),
         (".xml", EXPORT.replace(b"wiki<", b"_copy<").replace(b'"en"', b'"fr"'), "is a dump of en_copy by its header"),
+        (
+            ".xml",
+            EXPORT.replace(b"<dbname>enwiki", b"<dbname>enwikivoyage"),
+            "of enwikivoyage by its header, not of",
+        ),
+        (".xml", EXPORT.replace(b"<dbname>enwiki", b"<dbname>commonswiki"), "is a dump of commonswiki by its header"),
+        (".xml", b"ZIM\x04" + bytes(99), "is a ZIM archive of rendered pages: download the wiki's dump"),
+        (".xml.bz2", bz2.compress(b"\0\1\2\3" * 99), "is not a MediaWiki export .*: it begins with b'.x00"),
+        (".xml", b'{"index":{"_id":"1"}}\n{"title":"A"}\n', "is not a MediaWiki export .*: it begins with b'{"),
+        (".xml", b"-- MySQL dump 10.19\nDROP TABLE", "is not a MediaWiki export .*: it begins with b'-- MySQL"),
+        (".xml", b'<doc id="1" title="A">\nA.\n</doc>', "is not a MediaWiki export .*: its root is <doc>"),
         (".xml", lzma.compress(EXPORT), "is xz-compressed: rename it so that it ends in .xz"),
         (".xml.xz", EXPORT, "is not a xz file"),
         (".xml.xz", lzma.compress(EXPORT)[:50] + b"\xff" * 400, "is broken: its xz data"),
@@ -213,6 +224,8 @@ def test_another_projects_dump_is_not_mixed_with_a_wikipedia(tmp_path: Path) -> 
     (tmp_path / "dewiki-20240101-pages-articles.xml").unlink()
     with pytest.raises(EaseError, match=r"no dump of de; .* dumps of dewikivoyage, meinwiki, not of one Wikipedia"):
         find_dumps(tmp_path, ["de"])
+    with pytest.raises(EaseError, match=r"no dump of fr; it has de \(dewikivoyage\), de \(meinwiki\)\. "):
+        find_dumps(tmp_path, ["fr"])
 
 
 @pytest.fixture(scope="module")

@@ -385,12 +385,15 @@ def read_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[s
         if not line.strip():
             continue
         place = f"{path}, line {number}"
+        advice = "give one JSON object a line"
+        if line.lstrip().startswith("["):
+            advice += ", not an array (`jq -c '.[]'` rewrites it)"
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise EaseError(f"{place}, column {error.colno}: not a JSON object ({error.msg}).") from error
+            raise EaseError(f"{place}, column {error.colno}: not a JSON object ({error.msg}): {advice}.") from error
         if not isinstance(row, dict):
-            raise EaseError(f"{place}: not a JSON object.")
+            raise EaseError(f"{place}: not a JSON object: {advice}.")
         find_columns(path, names, list(row))
         yield place, row
 

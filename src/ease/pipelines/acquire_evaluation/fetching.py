@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
+from ease.io.contents import HEAD_BYTES, PARQUET, explain_fault, foreign_content
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import remove_abandoned_scratch, scratch_folder
@@ -116,19 +117,30 @@ def _fetch_address(files: Sequence[PublishedFile], folder: Path, client: Client)
             # The system's errors, such as of a full disk, stop all downloads; those of gzip and bz2 have no number.
             if error.errno is not None:
                 raise
-            return dict.fromkeys((file.path for file in files), _broken(url, error))
+            return dict.fromkeys((file.path for file in files), _broken(remote, error))
         except Exception as error:
             # The libraries raise many types: of encryption, unknown compressions, links in a circle.
-            return dict.fromkeys((file.path for file in files), _broken(url, error))
+            return dict.fromkeys((file.path for file in files), _broken(remote, error))
 
 
-def _broken(url: str, error: Exception) -> str:
-    return f"{url} is not an archive, or is broken ({str(error)[:200] or type(error).__name__})."
+def _broken(remote: RemoteFile, error: Exception) -> str:
+    return f"{remote.url} is not an archive, or is broken ({explain_fault(remote.path, error)[:200]})."
+
+
+def _other_content(path: Path, name: str) -> str:
+    """Return what a file is in place of the set's file of a name, such as a page about an error; else an empty text."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if name.endswith(".parquet") and head.startswith(PARQUET):
+        return ""
+    return foreign_content(head)
 
 
 def _keep(download_path: Path, files: Sequence[PublishedFile], folder: Path) -> dict[str, str]:
     """Move a downloaded file, or members of a downloaded archive, to their places; return the failed ones."""
     if not files[0].member:
+        if other := _other_content(download_path, files[0].path):
+            return {files[0].path: f"{files[0].url} is {other}."}
         with atomic_path(folder / files[0].path) as place:
             shutil.move(download_path, place)
         return {}
@@ -149,6 +161,9 @@ def _keep(download_path: Path, files: Sequence[PublishedFile], folder: Path) -> 
             sha256 = hash_contents(unpacked)
             if file.sha256 and sha256 != file.sha256:
                 faults[file.path] = f"{file.url}: {file.member} has the sha256 {sha256}, but should have {file.sha256}."
+                continue
+            if other := _other_content(unpacked, file.path):
+                faults[file.path] = f"{file.url}: {file.member} is {other}."
                 continue
             with atomic_path(folder / file.path) as place:
                 shutil.move(unpacked, place)

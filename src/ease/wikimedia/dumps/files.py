@@ -42,6 +42,11 @@ CONTENT_NAME = re.compile(
 )
 """Names of a content export: enwiki-2026-11-01-p10p1147431.xml.bz2; of a large page alone: -p5r1r900.xml.bz2."""
 _OFFICIAL_EDITION = re.compile(r"(19|20)\d{6}|latest")
+_WIKIMEDIA_DATABASE = re.compile(
+    r"(?:commons|incubator|mediawiki|meta|outreach|species|wikidata)wiki"
+    r"|(?P<wiki>.+?)(?:wiki|wikibooks|wikinews|wikiquote|wikisource|wikiversity|wikivoyage|wiktionary)"
+)
+"""Databases of Wikimedia's projects, of a language or of all"""
 CHECKSUM_LIST = "SHA256SUMS"
 """Lists the files of a content export."""
 _CHECKSUM = re.compile(r"^\\?([0-9a-fA-F]{32,64}) [ *](?:.*/)?([^/\n\r]+)", re.MULTILINE)
@@ -129,7 +134,7 @@ def find_dumps(
             folder = located(source)
     else:
         files = source
-    dumps_by_language, faults = _recognise_dumps(files, languages, project)
+    dumps_by_language, faults, others = _recognise_dumps(files, languages, project)
     if missing := [language for language in languages if language not in dumps_by_language]:
         check_languages(missing)
         of_project = ""
@@ -138,10 +143,10 @@ def find_dumps(
         archives = ""
         if folder is not None:
             archives = _unread_archives(folder)
+        present = ", ".join([*sorted(dumps_by_language), *others]) or "none"
         raise EaseError(
-            f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(dumps_by_language)) or 'none'}"
-            f"{of_project}. Add the dumps, or remove the languages from "
-            f"`languages`.{archives} {' '.join(map(str, faults[:1]))}".strip()
+            f"{source} has no dump of {', '.join(missing)}; it has {present}{of_project}. Add the dumps, or remove the "
+            f"languages from `languages`.{archives} {' '.join(map(str, faults[:1]))}".strip()
         )
     for fault in faults:
         logger.warning("Not read: %s", fault)
@@ -160,8 +165,11 @@ def _may_be_dump(name: str) -> bool:
 
 def _recognise_dumps(
     files: Sequence[Path], languages: Sequence[str], project: Project
-) -> tuple[dict[str, list[DumpFile]], list[EaseError]]:
-    """Return a project's dumps by language, and the faults of XML files that are not dumps."""
+) -> tuple[dict[str, list[DumpFile]], list[EaseError], list[str]]:
+    """Return a project's dumps by language, the faults of XML files that are not dumps, and what other wikis there are.
+
+    The other wikis have their language and database, such as `de (dewikivoyage)`.
+    """
     # A dump's file names the database; the language gets the code by which the caller knows it.
     codes = {Language(language).database: language for language in languages}
     dumps: dict[str, list[DumpFile]] = defaultdict(list)
@@ -182,6 +190,7 @@ def _recognise_dumps(
             dumps[language].append(replace(dump, language=language))
         elif project == "wiki" and dump_project != "wikinews":
             others[language].setdefault(dump_project, []).append(replace(dump, language=language))
+    names = sorted(f"{language} ({wiki})" for language, dumps_by_wiki in others.items() for wiki in dumps_by_wiki)
     for language, dumps_by_wiki in others.items():
         paths = ", ".join(str(dump.path) for dumps_of_wiki in dumps_by_wiki.values() for dump in dumps_of_wiki)
         if language not in languages:
@@ -192,7 +201,7 @@ def _recognise_dumps(
         (wiki,) = dumps_by_wiki
         logger.warning("%s: a dump of %s, read as %s by its xml:lang", paths, wiki, language)
         dumps[language] = dumps_by_wiki[wiki]
-    return dumps, faults
+    return dumps, faults, names
 
 
 def read_site(dump: DumpFile) -> SiteInfo:
@@ -220,8 +229,8 @@ def _is_other_wiki(header: SiteInfo, wiki: str, project: str) -> bool:
     named = Language.from_database(wiki)
     if header.dbname == f"{wiki}{project}" or named.code not in WIKIPEDIA_LANGUAGES:
         return False
-    other = re.fullmatch(r"(.+?)(?:wiki|wikinews)", header.dbname)
-    if other and Language.from_database(other[1]).code in WIKIPEDIA_LANGUAGES:
+    other = _WIKIMEDIA_DATABASE.fullmatch(header.dbname)
+    if other and (not other["wiki"] or Language.from_database(other["wiki"]).code in WIKIPEDIA_LANGUAGES):
         return True
     is_known = Language.from_tag(header.language).code in WIKIPEDIA_LANGUAGES
     return is_known and not named.has_tag(header.language)
@@ -560,7 +569,7 @@ def _check_encoding(path: Path, head: bytes) -> None:
     """Raise EaseError if an XML file's first bytes are not in UTF-8, or declare another encoding."""
     # Pages are searched for in the bytes of UTF-8. A header has NUL bytes in UTF-16 and UTF-32 alone.
     encoding = ""
-    if b"\0" in head[:_ENCODING_BYTES]:
+    if b"\0" in head[:_ENCODING_BYTES] and b"<" in head[:_ENCODING_BYTES]:
         encoding = "UTF-16"
         if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) or b"\0\0" in head[:_ENCODING_BYTES]:
             encoding = "UTF-32"
