@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
+from ease.io.files import read_data_file
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
 
@@ -146,6 +147,7 @@ LISTED = [
     ("fi", "Ihminen ({{k-la|homo}}) on", "Ihminen (latina: homo) on"),
     ("pl", "Człowiek ({{łac.|homo}}) jest", "Człowiek (łac. homo) jest"),
     ("pt", "no {{séc|XX}} {{a.C.}}, {{dtlink|17|10|1973}}", "no século XX a.C., 17 de outubro de 1973"),
+    ("no", "født {{dato|17|10|1973}} i {{språkvariantlenke|en|Blue House|hus}}", "født 17. oktober 1973 i hus"),
     ("cs", "dne {{datum|17|10|1973}}", "dne 17. října 1973"),
     ("ko", "{{llang|en|Lima}}에 {{임시링크|푸른 집|en|Blue House}}", "영어: Lima에 푸른 집"),
     ("ko", "{{PER}}과 {{DEU}}", "페루과 독일"),
@@ -223,6 +225,18 @@ def test_links_in_templates_keep_their_offsets() -> None:
 
 def test_all_templates_can_be_removed() -> None:
     assert parse_wikitext("It is {{convert|5|km}} to {{nowrap|[[Lima]]}}.", show=False).text == "It is to."
+
+
+@pytest.mark.parametrize("name", ["templates.yml", "template_items.yml", "link_trails.yml", "namespaces.yml"])
+def test_no_word_of_the_lists_is_read_as_true_or_false(name: str) -> None:
+    """YAML reads `no`, the code of Norwegian, and `on` as truth values."""
+    values = [read_data_file("ease.wikimedia.wikitext", name)]
+    for value in values:
+        assert not isinstance(value, bool)
+        if isinstance(value, dict):
+            values += [*value, *value.values()]
+        elif isinstance(value, list):
+            values += value
 
 
 def test_at_least_98_percent_are_read_as_written_by_hand() -> None:
