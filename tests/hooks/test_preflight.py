@@ -255,6 +255,13 @@ def test_missing_folders_of_dumps_are_named_together(context: KedroContext, tmp_
     ]
 
 
+def test_the_sets_that_teach_makes_may_be_named_as_its_test_tasks(context: KedroContext) -> None:
+    named = ["sample_parallel", "country_names", "audit"]
+    assert faults_of(context, "teach", teach__language="eo", teach__setting__test_tasks=named) == []
+    (fault,) = faults_of(context, "teach", teach__language="eo", teach__setting__test_tasks=["stsb"])
+    assert fault.startswith("`teach.setting.test_tasks` names stsb, which lacks ")
+
+
 @pytest.mark.parametrize(
     ("chosen", "namespace", "name"),
     [

@@ -128,6 +128,8 @@ AUDIT_ADDRESS = "audit:"
 """Beginning of the address of a setting's audit as an evaluation set: `audit:multilingual`"""
 AUDIT_SET = "audit_set"
 """The dataset with the files of a setting's audit"""
+COUNTRY_NAMES = "country_names"
+"""The task on the names of countries, which tells the languages that an encoder knows"""
 
 
 class EvaluationSetOptions(StrictModel):

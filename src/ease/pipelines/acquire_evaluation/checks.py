@@ -21,10 +21,12 @@ from ease.pipelines.acquire_evaluation.nodes import (
     locate_evaluation_sets,
 )
 from ease.pipelines.checks import PlannedRun
-from ease.pipelines.options import AUDIT, AUDIT_SET, EvaluateOptions, EvaluationSetOptions
+from ease.pipelines.options import AUDIT, AUDIT_SET, COUNTRY_NAMES, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting
 
 FETCH = "`--params acquire_evaluation.fetch=true` fetches the files."
+MADE_SETS = {AUDIT_SET: AUDIT, COUNTRY_NAMES: COUNTRY_NAMES}
+"""Tasks by the outputs, of any setting, that are their sets"""
 SetCheck = Callable[[Mapping[str, LocatedSet]], object]
 
 
@@ -38,7 +40,7 @@ def check_setting_tasks(node: Node, run: PlannedRun) -> None:
     parameter = f"{setting.name}.setting.test_tasks"
     # Configured tasks without data are skipped, but not those that a user asks for.
     if parameter in run.typed:
-        for reference in without_audit(test_tasks, run):
+        for reference in without_made(test_tasks, run):
             check_sets(partial(require_named_set, reference, parameter), node, run, [reference])
     check_scored_tasks(node, run)
 
@@ -52,7 +54,7 @@ def check_scored_tasks(node: Node, run: PlannedRun) -> None:
         for prompt in baseline.prompts:
             run.check(_check_prompt, f"evaluate.baselines.{name}.prompts", prompt, tasks)
     check_tasks(known_references(options.references((), tasks), tasks), tasks)
-    for reference in without_audit(known_references(options.named, tasks), run):
+    for reference in without_made(known_references(options.named, tasks), run):
         check_sets(partial(require_named_set, reference, "evaluate.tasks"), node, run, [reference])
 
 
@@ -63,7 +65,7 @@ def _check_prompt(parameter: str, prompt: str, tasks: TaskParameters) -> None:
 
 def check_development_sets(node: Node, run: PlannedRun, dev_tasks: Sequence[str]) -> None:
     """Refuse a training run that lacks a set which chooses its checkpoint."""
-    references = without_audit(known_references(dev_tasks, run.parameter("tasks")), run)
+    references = without_made(known_references(dev_tasks, run.parameter("tasks")), run)
     for name in dict.fromkeys(map(task_name, references)):
         of_task = [reference for reference in references if task_name(reference) == name]
         check_sets(partial(require_sets, of_task, tasks=run.parameter("tasks")), node, run, of_task)
@@ -92,11 +94,10 @@ def _check_expected_sets(
         raise
 
 
-def without_audit(references: Iterable[str], run: PlannedRun) -> list[str]:
-    """Return tasks without the audit if this run makes its set."""
-    if not any(name.endswith(f".{AUDIT_SET}") for name in run.outputs):
-        return list(references)
-    return [reference for reference in references if task_name(reference) != AUDIT]
+def without_made(references: Iterable[str], run: PlannedRun) -> list[str]:
+    """Return tasks without those whose sets this run makes, such as the audit."""
+    made = [task for output, task in MADE_SETS.items() if any(name.endswith(f".{output}") for name in run.outputs)]
+    return [reference for reference in references if task_name(reference) not in made]
 
 
 CHECKS = {locate_evaluation_sets: [check_setting_tasks], locate_baseline_sets: [check_scored_tasks]}

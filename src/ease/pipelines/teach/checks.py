@@ -13,9 +13,8 @@ from ease.pipelines.acquire.checks import refuse_idle_sources
 from ease.pipelines.acquire_evaluation.checks import check_setting_tasks
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.entity_embeddings.checks import check_start_encoder
-from ease.pipelines.options import SAMPLE, AcquireOptions
+from ease.pipelines.options import COUNTRY_NAMES, SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.teach.knowledge import COUNTRY_NAMES
 from ease.pipelines.teach.nodes import (
     build_start,
     learn_letters,

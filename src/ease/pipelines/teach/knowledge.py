@@ -13,10 +13,9 @@ from ease.evaluation.scoring import score_tasks, select_parameters
 from ease.evaluation.sets import located_parameters, read_located, scorable
 from ease.evaluation.tasks import TaskParameters, build_tasks
 from ease.options import split_words
+from ease.pipelines.options import COUNTRY_NAMES
 from ease.similarity.encode import Encode
 
-COUNTRY_NAMES = "country_names"
-"""The task on the names of countries, which tells the languages that an encoder knows"""
 KNOWN_SCORE = 50.0
 """Score from which an encoder knows a language: all-MiniLM-L6-v2 has 1 to 64, multilingual-e5-small 54 to 97"""
 

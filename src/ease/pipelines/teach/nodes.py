@@ -22,13 +22,20 @@ from ease.options import Rows, split_words
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
 from ease.pipelines.entity_embeddings.nodes import make_start_encoder
-from ease.pipelines.options import AUDIT, SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
+from ease.pipelines.options import (
+    AUDIT,
+    COUNTRY_NAMES,
+    SAMPLE,
+    AcquireOptions,
+    EvaluateOptions,
+    EvaluationSetOptions,
+    TextOptions,
+)
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.country_names import NAMED_LANGUAGES, write_country_names
 from ease.pipelines.teach.fitting import fit_recipe
 from ease.pipelines.teach.knowledge import (
-    COUNTRY_NAMES,
     TaughtLetters,
     is_multilingual,
     known_subsets,
