@@ -285,6 +285,12 @@ HOLES = [
     ("en", "* He, {{unheard\n|x\n}}, saw [[Lima|it {{unheard\n|x}} now]].", "He⟨?⟩, saw it now⟨?⟩."),
     ("ja", "彼は{{未知\n|x}}に住む。{{未知\n|x}}次の文。", "彼は⟨?⟩に住む。次の文。"),
     ("vi", "{{as of|2011}}, có 300 cụm.", ", ⟨?⟩có 300 cụm."),
+    (
+        "en",
+        "It is pronounced {{IPAc-en|ˈ|l}} {{respell|L}} or, rarely, as ''Lima'' {{IPA-es|x}}.",
+        "It is pronounced⟨?⟩ or, rarely, as Lima.",
+    ),
+    ("en", "'''Lima''' (locally {{IPA-es|x}}) and ''adobe'' {{IPA-es|x}} are.", "Lima (locally⟨?⟩) and adobe are."),
     # Nothing is missing in print, or the sentence is complete without it.
     ("en", "It ends here.{{unheard|x}} Then it goes on.", "It ends here. Then it goes on."),
     ("en", "It ends here. {{unheard|x}} Then it goes on.", "It ends here. Then it goes on."),

@@ -97,6 +97,8 @@ class TemplateEntry(NamedTuple):
     body: Body | None = None
     # A bibliographic entry, which prints nothing in a reference, but words at the beginning of a line.
     is_citation: bool = False
+    # A pronunciation, which prints nothing but after a word of the sentence, as in "pronounced {{IPAc-en|…}}".
+    is_sound: bool = False
     # How the template is shown where its body cannot be expanded.
     otherwise: TemplateEntry | None = None
 

@@ -64,6 +64,7 @@ _OPENING_BRACKET = re.compile(r"[(\[（][ '\xa0]*$")
 _PUNCTUATION = re.compile(r"[,;:،؛、，；：][ \xa0]*$")
 _ADDITION_END = re.compile(r"[ \xa0]*[)\]）,;،؛、，；]")
 _NEAR = 10
+_NEAR_WORD = 40
 _INVISIBLE = " \t" + GAP + HOLE
 _COMMAS = ",;،、，；"
 _NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
@@ -118,6 +119,11 @@ def _page_names() -> frozenset[str]:
 @cache
 def _citation_pattern() -> re.Pattern[str]:
     return re.compile(template_data()["citation pattern"])
+
+
+@cache
+def _sound_pattern() -> re.Pattern[str]:
+    return re.compile(template_data()["sound pattern"])
 
 
 @cache
@@ -200,7 +206,9 @@ class TemplateTable:
                 words = rest.strip()
         entry = self.find_template(words)
         if entry is not None and entry.writer is None and entry.body is None:
-            return entry._replace(is_citation=_citation_pattern().fullmatch(words.lower()) is not None)
+            lower = words.lower()
+            is_citation = _citation_pattern().fullmatch(lower) is not None
+            return entry._replace(is_citation=is_citation, is_sound=_sound_pattern().fullmatch(lower) is not None)
         return entry
 
     def find_template(self, name: str, steps: int = _MOST_STEPS) -> TemplateEntry | None:
@@ -520,7 +528,8 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
         entry = templates.find(text[start + 2 : bar])
     mark = _HOLE
     if entry is not None and entry.writer is None and entry.body is None:
-        if not (entry.is_citation and _begins_line(text, start)):
+        is_word = entry.is_citation and _begins_line(text, start)
+        if not (is_word or (entry.is_sound and _follows_lower_case(text, start))):
             mark = GAP
         entry = None
     return Replacement(start, end, mark, entry)
@@ -530,6 +539,12 @@ def _begins_line(text: str, position: int) -> bool:
     """Return whether nothing but other templates, such as signs of languages, stands before a position in its line."""
     line = text.rfind("\n", max(0, position - _LONGEST_NAME), position) + 1
     return line > 0 and _ONLY_TEMPLATES.fullmatch(text, line, position) is not None
+
+
+def _follows_lower_case(text: str, position: int) -> bool:
+    """Tell whether the word before a position is in lower case, and no name: neither bold nor a link."""
+    words = text[max(0, position - _NEAR_WORD) : position].split()
+    return bool(words) and words[-1].lstrip("(")[:1].islower() and words[-1][-1].isalpha()
 
 
 def _add(replacements: list[Replacement], template: Replacement) -> None:
