@@ -118,6 +118,8 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (b"", "has no vector: download it again"),
+        (b"0 3\n", "has no vector"),
         (bz2.compress(HEADED.encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
         (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not 3 finite numbers"),
         (b"<html>\n", "is a web page"),

@@ -41,8 +41,8 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, by
     a tab, or by a space if the title has `_` instead of spaces.
 
     Raises:
-        EaseError: If the file is missing, truncated, a pickle or another kind of file, or has another dimension or a
-            line of more than a megabyte.
+        EaseError: If the file is missing, empty, truncated, a pickle or another kind of file, or has another dimension
+            or a line of more than a megabyte.
     """
     with open_decompressed(path) as file:
         start = file.peek(1)[:1]  # type: ignore[attr-defined]
@@ -52,11 +52,13 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, by
                 "trust the file, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl VECTORS.txt`, "
                 "or use the text file that is published beside it (.txt.bz2)."
             )
+        is_empty = True
         for number, line in bounded_lines(file, path):
             if number == 1 and len(fields := line.split()) == 2 and all(map(bytes.isdigit, fields)):
                 # The header `count dimension`. A number of thousands of digits would be an error of `int`.
                 _check_dimension(int(fields[1][:9]), dimension, path)
                 continue
+            is_empty = False
             title, tab, numbers = line.partition(b"\t")
             if not tab:
                 title, _, numbers = line.partition(b" ")
@@ -67,6 +69,8 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, by
                 _check_dimension(len(numbers.split()), dimension, path)
             if title.startswith(_PREFIX):
                 yield title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number
+        if is_empty:
+            raise EaseError(f"{path} has no vector: download it again.")
 
 
 def _check_dimension(count: int, dimension: int, path: Path) -> None:
