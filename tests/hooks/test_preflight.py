@@ -18,10 +18,12 @@ from mlflow.tracking import MlflowClient
 from ease.errors import EaseError
 from ease.hooks.names import Names, find_idle_parameters
 from ease.hooks.runs import find_idle_versions
-from ease.io.locks import folder_lock
+from ease.io.locks import check_unlocked, folder_lock
 from ease.options import overlaid
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.checks import find_faults
+from ease.pipelines.train.checks import lock_trainings
+from ease.pipelines.work import lock_for_run, release_work
 from tests.contexts import give, given_context
 from tests.project import Project, make_project
 
@@ -280,6 +282,19 @@ def test_a_second_run_of_a_training_is_refused_before_the_first_node(
         assert f"06_models/work/{name} (" in fault
     assert not any("Another run" in text for text in faults_of(context, chosen, namespace, **given))
     shutil.rmtree(folder)
+
+
+def test_a_training_is_locked_from_the_beginning_of_its_run(context: KedroContext) -> None:
+    give(context)
+    Names().after_context_created(context)
+    pipeline = pipelines["train"].only_nodes_with_namespaces(["multilingual.ease"])
+    lock_trainings(pipeline, context.catalog)
+    folder = context.project_path / "data" / "06_models" / "work" / "multilingual.ease"
+    with pytest.raises(EaseError, match="Another run is at work in"):
+        check_unlocked(folder)
+    assert lock_for_run(folder).folder.name == folder.name, "which the training itself then has"
+    release_work()
+    assert not folder.exists(), "nothing was trained"
 
 
 @pytest.mark.project

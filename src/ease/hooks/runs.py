@@ -76,6 +76,7 @@ class Guard:
         """Lock the data folder until the process ends, and check what the nodes of the run need; name all faults."""
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
+        from ease.pipelines.train.checks import lock_trainings
 
         logging.getLogger(SequentialRunner.__module__).addFilter(is_useful_hint)
         # Folders of an interrupted run of this process, such as a notebook's.
@@ -102,6 +103,7 @@ class Guard:
             raise EaseError(f"{len(faults)} faults, found before anything was run:{lines}")
         if faults:
             raise EaseError(faults[0])
+        lock_trainings(pipeline, catalog)
 
     @hook_impl
     def after_pipeline_run(self) -> None:

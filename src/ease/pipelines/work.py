@@ -7,15 +7,19 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ease.io.atomic import remove_folder
-from ease.io.locks import FolderLock, folder_lock, remove_abandoned_scratch, scratch_folder
+from ease.io.locks import LOCK_FILE, FolderLock, folder_lock, remove_abandoned_scratch, scratch_folder
 
 _held = ExitStack()
+_locks: dict[Path, FolderLock] = {}
 _finished: list[Path] = []
 
 
 def lock_for_run(folder: Path) -> FolderLock:
-    """Lock until the end of this run a folder that later runs resume from."""
-    return _held.enter_context(folder_lock(folder))
+    """Lock until the end of this run a folder that later runs resume from; return the run's lock if it has one."""
+    key = folder.absolute()
+    if key not in _locks:
+        _locks[key] = _held.enter_context(folder_lock(folder))
+    return _locks[key]
 
 
 def remove_after_run(folder: Path) -> None:
@@ -36,6 +40,11 @@ def release_work(*, succeeded: bool = False) -> None:
         for folder in _finished:
             remove_folder(folder)
     _finished.clear()
+    for folder in _locks:
+        # Of a step that the run did not reach, or had no need of.
+        if folder.is_dir() and [file.name for file in folder.iterdir()] == [LOCK_FILE]:
+            remove_folder(folder)
+    _locks.clear()
     _held.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
 from ease.encoders.check import check_encoder_contents, check_encoder_files
@@ -15,11 +16,12 @@ from ease.io.versions import provenance_of
 from ease.methods import UNTRAINED
 from ease.options import dotted
 from ease.pipelines.acquire_evaluation.checks import check_development_sets
-from ease.pipelines.checks import PlannedRun
+from ease.pipelines.checks import Catalog, PlannedRun, checks_of
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting, preparation_of
 from ease.pipelines.tracked_training import missing_start
 from ease.pipelines.train.nodes import gather_method_texts, train_encoder, train_whitening
+from ease.pipelines.work import lock_for_run
 
 
 def check_recipe(node: Node, run: PlannedRun) -> None:
@@ -39,8 +41,19 @@ def _check_method(recipe: Recipe, setting: Setting) -> None:
 
 def check_work(node: Node, run: PlannedRun) -> None:
     """Refuse a training run that another process is executing, before other nodes work for hours."""
-    name = f"{run.options(node, Setting).name}.{run.options(node, Recipe).method}"
-    check_unlocked(Path(run.parameter("work")) / name)
+    check_unlocked(_work_folder(node, run))
+
+
+def lock_trainings(pipeline: Pipeline, catalog: Catalog) -> None:
+    """Lock the work folders of a run's trainings from its beginning, so that a second run is refused at its own."""
+    run = PlannedRun(pipeline, catalog, 0, ())
+    for node in pipeline.nodes:
+        if check_work in checks_of(node):
+            lock_for_run(_work_folder(node, run))
+
+
+def _work_folder(node: Node, run: PlannedRun) -> Path:
+    return Path(run.parameter("work")) / f"{run.options(node, Setting).name}.{run.options(node, Recipe).method}"
 
 
 def check_texts(node: Node, run: PlannedRun) -> None:
