@@ -96,7 +96,7 @@ def answers(address: str, server: subprocess.Popen[bytes]) -> bool:
 def viz(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of Kedro-Viz running on the small project."""
     log = tmp_path_factory.mktemp("viz") / "log"
-    with served(project.folder, log, "kedro", "viz", "run", "--no-browser") as address:
+    with served(project.folder, log, "ease.servers", "viz") as address:
         yield address
 
 
@@ -144,7 +144,8 @@ def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, p
     assert page.texts(".pipeline-metadata th") == list(table.columns)
     header, *rows = page.texts(".pipeline-metadata tr")
     assert header == "".join(table.columns)
-    assert all(row.startswith(task) for row, task in zip(rows, table["task"], strict=True))
+    assert len(rows) >= 10, "the first rows"
+    assert all(row.startswith(task) for row, task in zip(rows, table["task"].head(len(rows)), strict=True))
 
     page.open(f"{shown}&sid={names['multilingual.comparison_plot']}")
     page.wait_for("Scores by method", "sample_parallel")

@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # First of all: the imports of the server take seconds, beside a training run a minute.
     click.echo(f"Starting {options.server}, which will answer at {address}")
     if options.server == "viz":
-        command = ["kedro", "viz", "run", "--no-browser"]
+        # A hook completes the parameters of `teach`, without which Kedro refuses all parameters.
+        command = ["kedro", "viz", "run", "--no-browser", "--include-hooks"]
         if options.env:
             command += ["--env", options.env]
         page = STAGES
