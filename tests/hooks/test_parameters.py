@@ -80,6 +80,7 @@ def test_a_global_is_refused_as_a_parameter_with_its_file(bare: Project, name: s
         ("globals", "memory_limit: lots", "globals.yml: memory_limit"),
         ("globals", "- data: x", "globals.yml has a list"),
         ("parameters", "- tasks", "parameters.yml has a list"),
+        ("params", "seed: 3", "params.yml is not read: rename it to parameters.yml"),
     ],
 )
 def test_a_wrong_file_of_configuration_is_named(tmp_path: Path, file: str, content: str, message: str) -> None:

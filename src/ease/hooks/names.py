@@ -44,6 +44,10 @@ GLOBALS_FILE = "conf/local/globals.yml"
 """Where the globals of a project are changed"""
 
 
+READ_FILES = ("parameters", "globals", "catalog", "credentials", "logging", "mlflow")
+"""Beginnings of the names of an environment's files that Kedro or EASE reads"""
+
+
 class Globals(BaseModel, extra="allow"):
     """Contents of `globals.yml`, beside globals of the project's own."""
 
@@ -120,10 +124,11 @@ class Names:
         """Check the command line and the configuration files, whose paths are relative to the project."""
         # Paths in the configuration are relative to the project, and the command may run in a folder of it.
         os.chdir(context.project_path)
-        loader = context.config_loader
+        loader: Any = context.config_loader
         source = Path(str(loader.conf_source))
         if context.env is not None and source.is_dir() and not (source / context.env).is_dir():
             check_name(context.env, [folder.name for folder in source.iterdir() if folder.is_dir()], "--env")
+        _refuse_unread_files([source / (loader.base_env or ""), source / (loader.env or loader.default_run_env or "")])
         command_line = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in command_line):
             _check_shared_values(command_line, loader)
@@ -201,6 +206,14 @@ def _check_names(option: str, names: Iterable[str], candidates: Collection[str],
     for name in names:
         if name not in candidates:
             raise EaseError(f"Unknown name {name!r} in {option}{where}: {suggest(name, candidates)}")
+
+
+def _refuse_unread_files(environments: Iterable[Path]) -> None:
+    """Refuse files with nearly the name of one that is read, such as `params.yml`, which Kedro would ignore."""
+    for file in (file for folder in environments for file in folder.glob("*.y*ml")):
+        for name in nearest(file.stem, ("parameters", "globals")):
+            if not file.stem.startswith(READ_FILES):
+                raise EaseError(f"{file} is not read: rename it to {name}.yml, or {name}_NAME.yml.")
 
 
 def check_globals(values: Mapping[str, Any], configuration: Path) -> None:
