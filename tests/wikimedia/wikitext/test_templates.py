@@ -38,7 +38,7 @@ OTHERS = [
     (
         "uk",
         "Наука (від {{lang-grc|παλαιός}}&nbsp;— древній; {{lang-en|a|label=b}}, {{lang-vi|x}})",
-        "Наука (від дав.-гр. παλαιός — древній; b: a, вʼєтнамська: x)",
+        "Наука (від давньогрецька: παλαιός — древній; b: a, вʼєтнамська: x)",
     ),
     ("en", "{{Script|Copt|Ⲁ}}, {{script/hebrew|ש}}; {{code|a b}}, {{code|lang=html|code=c}}", "Ⲁ, ש; a b, c"),
     ("en", "The sounds {{IPA|/a/}}, {{IPA|/e/}} and [[Schwa|{{IPA|ə}}]] are.", "The sounds /a/, /e/ and ə are."),
@@ -74,7 +74,7 @@ OTHERS = [
     ("uk", "Мороз ({{нар}} 1944, {{пом}} 1961)", "Мороз (нар. 1944, пом. 1961)"),
     ("mr", "उत्पन्न {{रुपया}}९,१९,६०० कोटी", "उत्पन्न ₹९,१९,६०० कोटी"),
     ("ko", "베를린({{llang|de|Berlin}})", "베를린(독일어: Berlin)"),
-    ("ru", "Дом ({{lang-en|Blue House}}; {{lang-de2|Haus}}) там.", "Дом (англ. Blue House; Haus) там."),
+    ("ru", "Дом ({{lang-en|Blue House}}; {{lang-de2|Haus}}) там.", "Дом (английский: Blue House; Haus) там."),
     ("fa", "خانه {{به انگلیسی|Blue House}} است{{به عربی}}.", "خانه (به انگلیسی: Blue House) است."),
 ]
 NUMBERS = [

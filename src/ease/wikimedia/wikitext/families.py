@@ -103,9 +103,7 @@ def with_language(code: str, words: str, arguments: Arguments) -> str:
 
     The argument `label` replaces the name, or removes it.
     """
-    abbreviation = template_data()["language labels"].get(arguments.language, {}).get(code.lower())
-    if abbreviation and words and "label" not in arguments.keywords:
-        return f"{abbreviation} {words}"
+    # Never abbreviated (`англ. John`), also where print is: ICU would end a sentence before the capital.
     name = arguments.keywords.get("label") or name_language(code.lower(), arguments.language)
     if name and name != "none" and words:
         return f"{name}: {words}"
