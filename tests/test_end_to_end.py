@@ -150,10 +150,11 @@ def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model
     assert not list(saved.rglob("*.bin"))
     (model,) = client.search_logged_models([run.info.experiment_id], f"source_run_id = '{run.info.run_id}'")
     assert model.name == f"multilingual-{method}"
-    linked_scores = {metric.key: (metric.value, metric.dataset_name, metric.dataset_digest) for metric in model.metrics}
+    metrics = {metric.key: metric for metric in model.metrics or []}
     for score in (score for score in scores if score["main"]):
-        expected = (pytest.approx(score["value"]), score["task"], score["data"][:36])
-        assert linked_scores[f"{score['task']}/{score['subset']}"] == expected
+        metric = metrics[f"{score['task']}/{score['subset']}"]
+        assert metric.value == pytest.approx(score["value"])
+        assert (metric.dataset_name, metric.dataset_digest) == (score["task"], score["data"][:36])
     folder = Path(model.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
     linked = project.folder / f"data/06_models/multilingual/{method}/latest"
     embeddings = [SentenceTransformer(str(one)).encode(["A sentence.", "文。"]) for one in (folder, linked)]

@@ -94,7 +94,7 @@ def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> N
     version = MlflowClient(project.store).get_model_version_by_alias("multilingual.ease_plus", "published")
     run = json.loads((project.latest(MODEL) / "training" / "mlflow_run.json").read_text(encoding="utf-8"))
     assert version.run_id == run["run_id"]
-    assert version.source.startswith("models:/m-"), "a logged model"
+    assert str(version.source).startswith("models:/m-"), "a logged model"
     addresses = project.json("08_reporting/published/addresses.json")
     assert addresses == {"commit": None, "registered": "models:/multilingual.ease_plus@published"}
 
