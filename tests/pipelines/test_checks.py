@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from kedro.io import DataCatalog, MemoryDataset
+from kedro.io.core import Version
 from kedro.pipeline import node, pipeline
+from kedro_datasets.pandas import CSVDataset
 
 from ease.pipelines.checks import find_faults
 
@@ -57,6 +59,21 @@ def test_the_faults_of_a_pipeline_are_those_that_its_own_checks_find(package: st
     )
     assert find_faults(counting, catalog_of(minimum=0), tmp_path, 0) == ["`minimum` is below 1."]
     assert find_faults(counting, catalog_of(minimum=1), tmp_path, 0) == []
+
+
+def test_a_file_without_versions_may_be_written_again_and_not_in_place_of_a_folder_of_versions(tmp_path: Path) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text("word,count\n")
+    counting = pipeline([node(lambda minimum: minimum, inputs="params:minimum", outputs="counts", name="count_words")])
+    catalog = catalog_of(minimum=1)
+    catalog["counts"] = CSVDataset(filepath=str(file))
+    assert find_faults(counting, catalog, tmp_path, 0) == []
+    catalog["counts"] = CSVDataset(filepath=str(file / "counts.csv"))
+    assert find_faults(counting, catalog, tmp_path, 0) == [
+        f"Cannot write to {file} (Not a directory): choose a folder that you may write to."
+    ]
+    catalog["counts"] = CSVDataset(filepath=str(file), version=Version(None, None))
+    assert len(find_faults(counting, catalog, tmp_path, 0)) == 1
 
 
 def catalog_of(minimum: int) -> DataCatalog:

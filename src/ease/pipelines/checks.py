@@ -140,7 +140,11 @@ def find_faults(
         dataset = catalog.get(name)
         # Remote folders have a prefix, such as `s3://`.
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
-            run.check(check_writable, Path(dataset._filepath))
+            place = Path(dataset._filepath)
+            # The path of a dataset without versions is its file; with versions, the folder of the versions.
+            if dataset._version is None:
+                place = place.parent
+            run.check(check_writable, place)
     run.check(check_free_space, data, run.required_bytes)
     run.check(_check_inputs, run)
     _check_located_sets(run)
