@@ -95,3 +95,11 @@ def test_a_broken_configuration_file_is_named_with_its_fault(
 def test_an_unknown_environment_is_refused_with_the_nearest(bare: Project) -> None:
     with pytest.raises(EaseError, match="did you mean paper?"), given_context(bare, "papr"):
         pass
+
+
+def test_a_command_in_an_error_has_the_environment_of_the_run(bare: Project) -> None:
+    refused = bare.kedro("run", "--env=paper", "--pipelines=mine_bitext", check=False)
+    assert "make the data by `kedro run --env=paper --pipelines=train_multilingual --tags=" in refused.stderr
+    assert "kedro run --pipelines" not in refused.stderr
+    refused = bare.kedro("run", "--pipelines=mine_bitext", check=False)
+    assert "make the data by `kedro run --pipelines=train_multilingual --tags=" in refused.stderr

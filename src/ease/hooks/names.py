@@ -24,6 +24,7 @@ from yaml import YAMLError
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import TaskParameters
+from ease.hooks.process import remember_environment
 from ease.io.files import explain_yaml_error
 from ease.methods import method_names
 from ease.names import REMOVED_NAMES, check_name, nearest, suggest
@@ -128,6 +129,7 @@ class Names:
         source = Path(str(loader.conf_source))
         if context.env is not None and source.is_dir() and not (source / context.env).is_dir():
             check_name(context.env, [folder.name for folder in source.iterdir() if folder.is_dir()], "--env")
+        remember_environment(context.env)
         _refuse_unread_files([source / (loader.base_env or ""), source / (loader.env or loader.default_run_env or "")])
         command_line = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in command_line):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import re
 import sys
 import warnings
 from importlib.util import cache_from_source
@@ -47,6 +48,11 @@ LIBRARY_WARNINGS = (
 MLFLOW_WARNING = "Add type hints to the `predict` method"
 """A warning about MLflow's own classes, which MLflow shows at its import in spite of the filters"""
 
+COMMAND = re.compile(r"kedro run (?=--)(?![^`]*--env=)")
+"""Beginning of a command in a message, up to the place of its environment"""
+
+_environments: list[str] = []
+
 _show_warning = warnings.showwarning
 
 
@@ -54,6 +60,18 @@ def show_other_warnings(message: Warning | str, *arguments: Any, **options: Any)
     """Show every warning but `MLFLOW_WARNING`."""
     if MLFLOW_WARNING not in str(message):
         _show_warning(message, *arguments, **options)
+
+
+def remember_environment(name: str | None) -> None:
+    """Show the commands in later errors with a run's `--env`; None removes it."""
+    _environments[:] = filter(None, [name])
+
+
+def _with_environment(message: str) -> str:
+    """Return a message whose commands read the configuration of the run that failed."""
+    for name in _environments:
+        message = COMMAND.sub(rf"\g<0>--env={name} ", message)
+    return message
 
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -90,7 +108,7 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         click.secho(str(fixable), fg="yellow", err=True)
     elif isinstance(fixable, EaseError):
         # May list several faults, one per line.
-        click.secho(f"Error: {fixable}", fg="red", err=True)
+        click.secho(f"Error: {_with_environment(str(fixable))}", fg="red", err=True)
     elif fixable is not None:
         click.secho(f"Error: {' '.join(str(fixable).split())}", fg="red", err=True)
     elif full_disk is not None:
