@@ -257,6 +257,13 @@ def test_missing_folders_of_dumps_are_named_together(context: KedroContext, tmp_
     ]
 
 
+def test_a_language_is_taught_beside_others_than_english_with_a_pivot_of_these(context: KedroContext) -> None:
+    given = {"teach__language": "eo", "teach__companions": "de"}
+    (fault,) = faults_of(context, "teach", **given)
+    assert "set `audit.pivot` to one of these, such as de, or add en" in fault
+    assert faults_of(context, "teach", audit__pivot="de", **given) == []
+
+
 def test_the_sets_that_teach_makes_may_be_named_as_its_test_tasks(context: KedroContext) -> None:
     named = ["sample_parallel", "country_names", "audit"]
     assert faults_of(context, "teach", teach__language="eo", teach__setting__test_tasks=named) == []

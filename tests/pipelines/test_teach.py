@@ -192,8 +192,10 @@ def test_dumps_without_page_props_are_refused(tmp_path: Path) -> None:
     acquire = AcquireOptions.model_construct(wikipedia=str(tmp_path))
     with pytest.raises(EaseError, match="There is no page_props table of eo, en in .*: `teach` reads from it"):
         check_taught_sources("eo", "en", acquire, ["eo", "en"])
-    with pytest.raises(EaseError, match="no dump of fr.*`teach.companions` chooses the languages beside eo"):
+    with pytest.raises(EaseError, match="`teach.companions` chooses the languages beside eo, here fr"):
         check_taught_sources("eo", "fr", acquire, ["eo", "fr"])
+    with pytest.raises(EaseError, match="no dump of fr.*the languages beside eo, by default fr"):
+        check_taught_sources("eo", None, acquire, ["eo", "fr"])
 
 
 def test_the_start_is_the_candidate_that_finds_most_translations(tmp_path: Path) -> None:
