@@ -206,6 +206,11 @@ FETCH = "acquire_evaluation.fetch=true"
             [],
         ),
         (
+            "evaluate",
+            {"evaluate__tasks": "audit", "tasks__audit__path": "audit:teach", "evaluate__baselines__own__name": "conf"},
+            ["`evaluate.tasks` names audit, .* of the setting teach `kedro run --pipelines=teach`"],
+        ),
+        (
             "train_monolingual",
             {"monolingual__setting__start": "mlm"},
             [r"`monolingual.setting.start` is mlm, .*--namespaces=monolingual.mlm,.* monolingual.setting.start=mlm`"],

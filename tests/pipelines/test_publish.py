@@ -131,6 +131,15 @@ def test_a_wrong_parameter_is_named(project: Project, tmp_path: Path, changes: d
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize(
+    ("setting", "command"),
+    [("teach", "--pipelines=teach"), ("multilingual", "--pipelines=train --namespaces=multilingual.ease_plus")],
+)
+def test_the_command_that_trains_the_setting_s_encoder_is_named(tmp_path: Path, setting: str, command: str) -> None:
+    with pytest.raises(EaseError, match=f"train it by `kedro run {command}`"):
+        write_folder(options(tmp_path / "made", setting=setting), None, [], None, None, None)
+
+
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)

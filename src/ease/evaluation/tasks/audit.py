@@ -289,7 +289,7 @@ def _read_pool(path: Path, rows: pd.DataFrame) -> AuditPool:
 def _invalid(path: Path) -> EaseError:
     return EaseError(
         f"{path}: each pair needs exactly one distinct text on each side, and there must be at least 2 pairs; make "
-        "it again by `kedro run --pipelines=audit`."
+        "it again by `kedro run --pipelines=audit`, or of the setting teach by `kedro run --pipelines=teach`."
     )
 
 

@@ -24,6 +24,7 @@ from ease.lazy import DataFrame, Table, pc, pd
 from ease.methods import method_names
 from ease.names import check_name, safe_name
 from ease.options import Rows, StrictModel
+from ease.pipelines.setting import TEACH
 from ease.pipelines.tracking import set_alias
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
@@ -132,9 +133,12 @@ def _require_encoder(options: PublishOptions, encoder: Path | None) -> Path:
     name = options.encoder
     if encoder is None:
         check_name(options.method, method_names(), "training method")
+        command = f"kedro run --pipelines=train --namespaces={name}"
+        if options.setting == TEACH:
+            command = f"kedro run --pipelines={TEACH}"
         raise EaseError(
-            f"There is no trained encoder {name} to publish: train it by `kedro run --pipelines=train "
-            f"--namespaces={name}`, or choose one by --params publish.setting=…,publish.method=…."
+            f"There is no trained encoder {name} to publish: train it by `{command}`, or choose one by --params "
+            "publish.setting=…,publish.method=…."
         )
     catalog_name = ".".join(setting_and_method(encoder))
     # The catalog is completed by --params alone, the parameters also by files.
