@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
+from ease.evaluation.tasks import package_tasks
 from ease.pipelines.options import AcquireOptions, Baseline, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.validate_evaluation.nodes import locate_printed_sets
 from ease.reporting.comparison import compare_with_printed
@@ -84,3 +85,12 @@ def test_without_a_published_baseline_the_remedy_is_named(tmp_path: Path) -> Non
     acquire, sets = AcquireOptions.model_construct(), EvaluationSetOptions(folder=tmp_path)
     with pytest.raises(EaseError, match="No baseline of .* is a model of conf/base/published: run with --env=paper"):
         locate_printed_sets(acquire, sets, {}, own, published)
+
+
+def test_without_any_evaluation_set_nothing_is_compared(tmp_path: Path) -> None:
+    published = PublishedPapers.model_validate(paper({"Made": [70.0, 80.0, 75.0]}))
+    own = EvaluateOptions(tasks=None, baselines={"made": Baseline(name="org/made", tasks=("stsb:test",))})
+    acquire, sets = AcquireOptions.model_construct(), EvaluationSetOptions(folder=tmp_path)
+    tasks = {"stsb": {**package_tasks({})["stsb"], "path": "stsb"}}
+    with pytest.raises(EaseError, match="None of the evaluation sets .*: add `acquire_evaluation.fetch=true`"):
+        locate_printed_sets(acquire, sets, tasks, own, published)

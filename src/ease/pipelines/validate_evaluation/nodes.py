@@ -10,7 +10,7 @@ from pydantic import Field
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import read_located
+from ease.evaluation.sets import read_located, scorable
 from ease.lazy import DataFrame
 from ease.options import StrictModel
 from ease.pipelines.acquire_evaluation.nodes import locate
@@ -42,7 +42,14 @@ def locate_printed_sets(
     """Locate the evaluation sets of all scores that papers print for a baseline."""
     by_baseline = _printed_references(evaluate, published)
     references = dict.fromkeys(reference for references in by_baseline.values() for reference in references)
-    return locate(tuple(references), acquire, sets, tasks)
+    located = locate(tuple(references), acquire, sets, tasks)
+    if not scorable(tuple(references), read_located(located)):
+        raise EaseError(
+            f"None of the evaluation sets of the papers' scores can be read in {sets.folder}: add "
+            "`acquire_evaluation.fetch=true` to --params to download them, or name their folder as "
+            "`acquire_evaluation.folder`."
+        )
+    return located
 
 
 def score_printed(
