@@ -24,6 +24,14 @@ def test_the_newest_encoder_of_a_setting_is_loaded(tmp_path: Path) -> None:
     assert np.array_equal(found.encode(["rain"]), encoder.encode(["rain"]))
     with pytest.raises(EaseError, match="did you mean small/ease"):
         load("smal", "ease", tmp_path)
+    with pytest.raises(EaseError, match="did you mean small/ease"):
+        load("small/ease", "other", tmp_path)
+    for place, kind in (
+        (str(versions / "2024-02-01T00.00.00.000Z" / "encoder"), "a folder"),
+        ("org/name", "a hub name"),
+    ):
+        with pytest.raises(EaseError, match=rf"{kind}, not a setting: load it with `SentenceTransformer\('{place}'\)`"):
+            load(place, project=tmp_path)
     (tmp_path / "conf" / "base").mkdir(parents=True)
     (tmp_path / "conf" / "base" / "globals.yml").write_text("data: elsewhere\n")
     (tmp_path / "data").rename(tmp_path / "elsewhere")

@@ -44,6 +44,8 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
     if encoder := current_encoder(models, setting, method):
         return load_encoder(str(encoder))
     names = ["/".join(parts) for parts in trained_methods(models)] + list(published)
+    if setting not in names:
+        _refuse_place(setting)
     hint = "train one, or give the `project` that did."
     if names:
         hint = suggest(f"{setting}/{method}", names)
@@ -51,3 +53,14 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
         f"No encoder of the setting {setting!r} and the method {method!r} in {models}, and no such published model: "
         f"{hint}"
     )
+
+
+def _refuse_place(setting: str) -> None:
+    """Refuse an encoder's folder or its name on the hub."""
+    place = ""
+    if (Path(setting) / "config.json").is_file() or (Path(setting) / "modules.json").is_file():
+        place = "a folder"
+    elif "/" in setting:
+        place = "a folder or a hub name"
+    if place:
+        raise EaseError(f"{setting!r} is {place}, not a setting: load it with `SentenceTransformer({setting!r})`.")
