@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
@@ -65,6 +66,28 @@ def test_embeddings_of_another_form_are_refused(embeddings: Any) -> None:
 def test_entities_of_another_form_are_refused(entities: Any) -> None:
     with pytest.raises(ease.EaseError, match="`entities`"):
         EntityContrastiveLoss(tiny_encoder(["a b"]), np.ones((2, 4)), entities)
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("is a folder: name one dump in it", lambda: list(ease.read_dump(Path(__file__).parent))),
+        (
+            "Column 'entity' mixes types: give integers or strings",
+            lambda: ease.train(PAIRS.assign(entity=[1, "a"] * (len(PAIRS) // 2)), "random:"),
+        ),
+        (
+            "`entities` must be integers, not 'a'",
+            lambda: EntityContrastiveLoss(tiny_encoder(["a b"]), np.ones((2, 4)), ["a", "b"]),  # type: ignore[list-item]
+        ),
+        ("'lr': did you mean learning_rate?", lambda: ease.train(PAIRS, "random:", lr=1e-5)),
+        ("'bs': did you mean batch_size?", lambda: ease.train(PAIRS, "random:", bs=2)),
+        ("'output_dir': did you mean folder?", lambda: ease.train(PAIRS, "random:", output_dir="a")),
+    ],
+)
+def test_what_others_call_differently_is_refused_with_the_remedy(message: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(ease.EaseError, match=re.escape(message)):
+        call()
 
 
 def test_arguments_of_the_right_types_reach_the_function() -> None:

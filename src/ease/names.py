@@ -32,6 +32,9 @@ FORMER_NAMES = {
 }
 """Current names by those of earlier versions, from the same place; they apply where the current name exists"""
 
+COMMON_NAMES = {"bs": "batch_size", "lr": "learning_rate", "output_dir": "folder"}
+"""Names of this package by those of other libraries, which resemble others more"""
+
 _SMALL_ENCODERS = "small encoders are made by other libraries, as docs/small_models.md shows."
 REMOVED_NAMES = dict.fromkeys(
     ("distill", "distill_monolingual", "static_student", "shallow_student", "student"), _SMALL_ENCODERS
@@ -70,6 +73,8 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
     if successor:
         return successor
     similar_names = nearest(name, names)
+    if COMMON_NAMES.get(name) in names:
+        similar_names = [COMMON_NAMES[name]]
     parts = []
     if similar_names:
         parts.append(f"did you mean {' or '.join(similar_names)}?")

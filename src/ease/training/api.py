@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.types import infer_dtype
 from pydantic import SkipValidation
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
@@ -43,6 +44,8 @@ from ease.training.prepared_pairs import (
 
 _COLUMNS = (SENTENCE, POSITIVE, NEGATIVE, *ENTITY_COLUMNS, FURTHER, SUBJECT, LANGUAGE_COLUMN, "pair_id")
 """Columns that some method reads"""
+_ARGUMENTS = ("entity_embeddings", "pooling", "development", "folder", "report")
+"""Optional arguments of `train` beside the parameters of a method and of the loop"""
 
 
 @checked
@@ -140,7 +143,7 @@ def _parse(method: str, options: dict[str, Any], encoder: str, work: Path) -> tu
     of_loop = TrainingOptions.model_fields
     for name in options:
         if name not in of_method and name not in of_loop:
-            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*of_method, *of_loop])}")
+            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*of_method, *of_loop, *_ARGUMENTS])}")
     completed = complete_parameters(
         {name: value for name, value in options.items() if name in of_method},
         {name: value for name, value in options.items() if name not in of_method},
@@ -177,6 +180,7 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
         except UnicodeEncodeError as error:
             raise EaseError(f"A text of `pairs` is not Unicode: {error}. Remove what cannot be encoded.") from error
         except (TypeError, ValueError) as error:
+            _check_mixed(pairs)
             raise EaseError(f"`pairs` must be a DataFrame, an Arrow table or a Parquet file: {error}") from error
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
@@ -190,6 +194,13 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
             raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
         _check_complete(table, name)
     return table
+
+
+def _check_mixed(pairs: object) -> None:
+    """Refuse entities of several types in a data frame."""
+    for name in ENTITY_COLUMNS:
+        if isinstance(pairs, pd.DataFrame) and name in pairs and "mixed" in infer_dtype(pairs[name]):
+            raise EaseError(f"Column {name!r} mixes types: give integers or strings.")
 
 
 def _check_complete(table: pa.Table, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
 
@@ -131,6 +132,10 @@ def _tensor(name: str, values: object, dtype: torch.dtype) -> Tensor:
     try:
         numbers = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
+        if not dtype.is_floating_point and isinstance(values, Sequence):
+            for value in values:
+                if not isinstance(value, Integral):
+                    raise EaseError(f"`{name}` must be integers, not {value!r}.") from error
         raise EaseError(f"`{name}` are {type(values).__name__}: give numbers in rows of one length. {error}") from error
     if numbers.is_floating_point() and not dtype.is_floating_point:
         raise EaseError(f"`{name}` are {numbers.dtype}: give integers.")

@@ -63,6 +63,8 @@ def open_binary(path: Path) -> Iterator[BufferedReader]:
                 file = path.open("rb")
         except FileNotFoundError:
             raise EaseError(f"{path} does not exist: check the source's path.") from None
+        except IsADirectoryError:
+            raise EaseError(f"{path} is a folder: name one dump in it.") from None
         except OSError as error:
             if is_remote(path):
                 raise
