@@ -421,6 +421,26 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     assert_lines(faults, "`multilingual.setting.test_tasks` names stsb:test, which lacks stsb/sts-test.csv in ")
 
 
+def test_a_task_that_was_added_after_its_setting_was_located_is_named_with_the_command(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with given_context(project) as context:
+        options = [context.catalog.load(f"params:{name}") for name in ("acquire", "acquire_evaluation", "tasks")]
+        context.catalog.save("multilingual.evaluation_data", locate(["sickr"], *options))
+        encoder = project.folder / "data/06_models/multilingual/simcse/encoder/2024-01-01T00.00.00.000Z/encoder"
+        encoder.mkdir(parents=True)
+        for given in ({"evaluate__tasks": "stsb"}, {"multilingual__setting__test_tasks": "sickr stsb"}):
+            (fault,) = faults_of(context, "evaluate", "multilingual.simcse", **given)
+            assert fault.startswith("The evaluation sets of stsb are not located yet: ")
+            assert "--pipelines=train_multilingual --tags=acquire_evaluation,evaluate,report`" in fault
+        context.catalog.save("baselines.evaluation_data", locate(["sickr"], *options))
+        given = {"evaluate__tasks": "stsb", "evaluate__baselines__own__name": "conf"}
+        pipeline = pipelines["evaluate"].only_nodes("baselines.score_baselines")
+        give(context, **given)
+        Names().after_context_created(context)
+        (fault,) = find_faults(pipeline, context.catalog, tmp_path, 0)
+        assert "of stsb are not located yet: locate and score them by `kedro run --pipelines=evaluate,report`" in fault
+
+
 def test_a_wrong_option_of_a_method_is_refused_after_what_needs_no_torch(context: KedroContext) -> None:
     wrong = {"multilingual__ease__options__temperatur": 1}
     (fault,) = faults_of(context, "train_multilingual", **wrong)

@@ -78,7 +78,10 @@ def check_sets(check: SetCheck, node: Node, run: PlannedRun, references: Sequenc
     if locating is not None:
         run.check(_check_expected_sets, check, run, run.options(locating, EvaluationSetOptions), references)
     elif run.catalog.exists(data):
-        run.check(check, read_located(run.catalog.load(data)))
+        located = read_located(run.catalog.load(data))
+        # A scoring run names those that it lacks together, with its own command.
+        if "evaluate" not in node.tags or all(task_name(reference) in located for reference in references):
+            run.check(check, located)
 
 
 def _check_expected_sets(
