@@ -65,7 +65,7 @@ def test_a_copied_project_writes_into_its_own_folder(tmp_path: Path, caplog: pyt
         assert caplog.messages == []
         for _ in range(2):
             name, artifact = log_run(new)
-            assert name == shown_experiment(new) == f"ease ({new})"
+            assert name == shown_experiment(new) == "ease (new)"
             assert artifact.is_relative_to(new / "data" / "artifacts")
         assert len(caplog.messages) == 1
         assert f"in {(old / 'data/artifacts').as_uri()}: this project was moved or copied" in caplog.messages[0]
@@ -73,6 +73,15 @@ def test_a_copied_project_writes_into_its_own_folder(tmp_path: Path, caplog: pyt
         former = MlflowClient().get_experiment_by_name("ease")
         assert former is not None
         assert len(MlflowClient().search_runs([former.experiment_id])) == 2
+
+
+def test_projects_in_folders_of_one_name_have_experiments_of_their_own(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    projects = [make_folder(tmp_path / place / "mine") for place in ("one", "two", "three")]
+    with undisturbed():
+        for _ in range(2):
+            names = [log_run(project, tracking_uri=uri)[0] for project in projects]
+            assert names == ["ease", "ease (mine)", "ease (mine in three)"]
 
 
 def test_a_place_outside_the_project_is_shared(tmp_path: Path) -> None:

@@ -92,10 +92,7 @@ def open_experiment(options: StoreOptions, project: Path) -> Experiment:
         client = _connect(options)
         location = _artifact_address(options, project)
         experiment = client.get_experiment_by_name(options.experiment)
-        if experiment is None or location is None or experiment.artifact_location == location:
-            name = options.experiment
-        else:
-            name = _name_after_move(options, project)
+        name = _experiment_name(client, options, project)
         if client.get_experiment_by_name(name) is None:
             client.create_experiment(name, location)
             if experiment is not None:
@@ -113,7 +110,7 @@ def find_experiment(options: StoreOptions, project: Path) -> Experiment | None:
     """Return the experiment of the project's runs, or that of its runs before a move; None if there is neither."""
     with _report_errors(options), _few_retries():
         client = _connect(options)
-        names = (_name_after_move(options, project), options.experiment)
+        names = (_experiment_name(client, options, project), options.experiment)
         return next(filter(None, map(client.get_experiment_by_name, names)), None)
 
 
@@ -246,9 +243,19 @@ def _is_database(options: StoreOptions) -> bool:
     return urlsplit(options.tracking_uri).scheme.partition("+")[0] in DATABASE_ENGINES
 
 
-def _name_after_move(options: StoreOptions, project: Path) -> str:
-    """Return the name of an experiment that belongs to this place of the project."""
-    return f"{options.experiment} ({project.absolute()})"
+def _experiment_name(client: MlflowClient, options: StoreOptions, project: Path) -> str:
+    """Return the first name that no experiment of another place has: `ease`, `ease (FOLDER)`, `ease (FOLDER in …)`."""
+    location = _artifact_address(options, project)
+    name = options.experiment
+    folders: list[str] = []
+    # Without slashes, after which MLflow's pages cut the name.
+    for folder in reversed(project.absolute().parts[1:]):
+        found = client.get_experiment_by_name(name)
+        if found is None or location is None or found.artifact_location == location:
+            return name
+        folders.append(folder)
+        name = f"{options.experiment} ({' in '.join(folders)})"
+    return name
 
 
 def _artifact_address(options: StoreOptions, project: Path) -> str | None:
