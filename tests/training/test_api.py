@@ -102,7 +102,7 @@ def with_column(name: str, values: list[Any]) -> pd.DataFrame:
         (pairs().head(0), {}, "The pairs have no row"),
         (pd.DataFrame({"text": ["a"]}), {}, "lack the column 'sentence'; they have text"),
         ([{"sentence": "a"}], {}, "`pairs` must be a DataFrame, an Arrow table or a Parquet file"),
-        (with_column("entity", [1, "Q2", "Q2"]), {}, r"`pairs` must be .*entity"),
+        (with_column("entity", [1, "Q2", "Q2"]), {}, "Column .entity. mixes types"),
         (pairs(), {"temprature": 1}, "Unknown parameter 'temprature': did you mean temperature"),
         (pairs(), {"entity_embeddings": {"Q0": [1.0]}}, "9 entities have no embedding .* such as 'Q1'"),
         (pairs(), {"entity_embeddings": VECTORS}, "must be vectors of one length"),
