@@ -55,5 +55,5 @@ def _validated(function: Callable[..., Any], name: str, adapter: TypeAdapter[Any
         limits = [fault["msg"] for fault in error.errors() if fault["type"] == "greater_than_equal"]
         reason = "".join(f" ({limit})" for limit in limits)
         place = function.__qualname__.removesuffix(".__init__")
-        given = " ".join(shortened(value).split())
-        raise EaseError(f"`{name}` of `{place}` is {given}{reason}: give {accepted}.") from None
+        excerpt = " ".join(shortened(value).split())
+        raise EaseError(f"`{name}` of `{place}` is {excerpt}{reason}: give {accepted}.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -48,8 +49,13 @@ def test_a_pipeline_is_found_by_its_folder_and_its_parameter_needs_no_registrati
     (folder / "nodes.py").write_text(NODES)
     (folder / "pipeline.py").write_text(PIPELINE)
     (tmp_path / "conf" / "base" / "parameters" / "word_counts.yml").write_text("word_counts: {minimum: 2}\n")
-    run = kedro("run", "--pipelines=word_counts", "--params", "word_counts.minimum=3")
-    assert run.returncode == 0, run.stderr
-    assert "Done: 1 nodes." in run.stderr
+    entry = "word_counts: {type: json.JSONDataset, filepath: data/word_counts.json}\n"
+    (tmp_path / "conf" / "base" / "catalog" / "word_counts.yml").write_text(entry)
+    # A dataset without versions is a file that the second run replaces.
+    for minimum in (3, 4):
+        run = kedro("run", "--pipelines=word_counts", "--params", f"word_counts.minimum={minimum}")
+        assert run.returncode == 0, run.stderr
+        assert "Done: 1 nodes." in run.stderr
+    assert json.loads((tmp_path / "data" / "word_counts.json").read_text()) == {"minimum": 4}
     misspelt = kedro("run", "--pipelines=word_counts", "--params", "word_counts.minimun=3")
     assert "No pipeline reads the parameter `word_counts.minimun` given by --params" in misspelt.stderr

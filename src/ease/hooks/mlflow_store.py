@@ -250,8 +250,8 @@ def _experiment_name(client: MlflowClient, options: StoreOptions, project: Path)
     folders: list[str] = []
     # Without slashes, after which MLflow's pages cut the name.
     for folder in reversed(project.absolute().parts[1:]):
-        found = client.get_experiment_by_name(name)
-        if found is None or location is None or found.artifact_location == location:
+        experiment = client.get_experiment_by_name(name)
+        if experiment is None or location is None or experiment.artifact_location == location:
             return name
         folders.append(folder)
         name = f"{options.experiment} ({' in '.join(folders)})"

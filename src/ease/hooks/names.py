@@ -44,7 +44,6 @@ MISSING = object()
 GLOBALS_FILE = "conf/local/globals.yml"
 """Where the globals of a project are changed"""
 
-
 READ_FILES = ("parameters", "globals", "catalog", "credentials", "logging", "mlflow")
 """Beginnings of the names of an environment's files that Kedro or EASE reads"""
 
@@ -290,8 +289,8 @@ def find_idle_parameters(
         groups.add("teach")
     if any("sweep" in node.tags for node in pipeline.nodes):
         # Its nodes read all sweeps and settings, to find the chosen one.
-        chosen = name_sweep(parameters)
-        groups |= {"sweep", f"sweeps.{chosen['name']}", chosen["setting"]}
+        names = name_sweep(parameters)
+        groups |= {"sweep", f"sweeps.{names['name']}", names["setting"]}
     idle = []
     for name in dotted(command_line):
         # A node reads the parameter's group, or a field of a parameter that is a mapping in the command line.

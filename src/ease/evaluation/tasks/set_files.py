@@ -296,8 +296,8 @@ def _check_files(paths: Sequence[Path], columns: Mapping[str, FieldSource], form
         return
     are_numbers = {isinstance(column, int) for column in columns.values()}
     if len(are_numbers) > 1:
-        given = ", ".join(f"{role}: {column}" for column, role in roles.items())
-        raise EaseError(f"`columns` have names and numbers ({given}): give the names of all, or all numbers.")
+        columns_by_role = ", ".join(f"{role}: {column}" for column, role in roles.items())
+        raise EaseError(f"`columns` have names and numbers ({columns_by_role}): give the names of all, or all numbers.")
     file_format = _format_of(paths[0], form)
     if are_numbers == {True} and file_format in ("jsonl", "parquet"):
         raise EaseError(f"`columns` of a {file_format} file are names, not numbers.")
@@ -407,6 +407,6 @@ def read_parquet_rows(
     except (OSError, pa.ArrowInvalid) as error:
         raise EaseError(f"{path}: not a complete Parquet file ({explain_fault(path, error)}).") from error
     find_columns(path, names, table.column_names)
-    chosen = dict.fromkeys([*names, *(name for name in optional if name in table.column_names)])
-    for number, row in enumerate(table.select(list(chosen)).to_pylist(), start=1):
+    columns = dict.fromkeys([*names, *(name for name in optional if name in table.column_names)])
+    for number, row in enumerate(table.select(list(columns)).to_pylist(), start=1):
         yield f"{path}, row {number}", row

@@ -99,8 +99,10 @@ def _check_expected_sets(
 
 def without_made(references: Iterable[str], run: PlannedRun) -> list[str]:
     """Return tasks without those whose sets this run makes, such as the audit."""
-    made = [task for output, task in MADE_SETS.items() if any(name.endswith(f".{output}") for name in run.outputs)]
-    return [reference for reference in references if task_name(reference) not in made]
+    made_tasks = [
+        task for output, task in MADE_SETS.items() if any(name.endswith(f".{output}") for name in run.outputs)
+    ]
+    return [reference for reference in references if task_name(reference) not in made_tasks]
 
 
 CHECKS = {locate_evaluation_sets: [check_setting_tasks], locate_baseline_sets: [check_scored_tasks]}

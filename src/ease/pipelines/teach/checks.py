@@ -59,12 +59,12 @@ def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions
     try:
         dumps = find_dumps(acquire.wikipedia, languages)
     except EaseError as error:
-        chosen = "here"
+        origin = "here"
         if companions is None:
-            chosen = "by default"
+            origin = "by default"
         raise EaseError(
             f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
-            f"beside {language}, {chosen} {', '.join(languages[1:])}."
+            f"beside {language}, {origin} {', '.join(languages[1:])}."
         ) from error
     if acquire.titles is not None:
         return
