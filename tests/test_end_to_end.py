@@ -155,6 +155,21 @@ def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model
         metric = metrics[f"{score['task']}/{score['subset']}"]
         assert metric.value == pytest.approx(score["value"])
         assert (metric.dataset_name, metric.dataset_digest) == (score["task"], score["data"][:36])
+    assert [metric.key for metric in model.metrics or [] if metric.dataset_digest is None] == []
+    history = pd.DataFrame(project.json(f"06_models/multilingual/{method}/history.json"))
+    kept_step = int(run.data.tags["kept_step"])
+    (graded,) = [score for score in scores if score["task"] == "sample_graded" and score["main"]]
+    texts = inputs[f"multilingual.{'simcse.texts' if method == 'simcse' else 'training_pairs'}"].dataset
+    linked_data = {
+        "development/sample_graded/en": ("sample_graded", graded["data"][:36]),
+        "loss": (texts.name, texts.digest),
+    }
+    for name, data_set in linked_data.items():
+        points = history[(history["name"] == name) & (history["step"] <= kept_step)]
+        last = points.loc[points["step"].idxmax()]
+        assert (metrics[name].step, metrics[name].value) == (last["step"], last["value"]), "of the kept model"
+        assert (metrics[name].dataset_name, metrics[name].dataset_digest) == data_set
+        assert len(client.get_metric_history(run.info.run_id, name)) == sum(history["name"] == name)
     folder = Path(model.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
     linked = project.folder / f"data/06_models/multilingual/{method}/latest"
     embeddings = [SentenceTransformer(str(one)).encode(["A sentence.", "文。"]) for one in (folder, linked)]

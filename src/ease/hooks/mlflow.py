@@ -34,11 +34,13 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS
 from ease.pipelines.tracking import (
     DIGEST_LENGTH,
+    KEPT_STEP,
     NOTE_TAG,
     TRAINING_TAG,
     close_killed_runs,
     flatten_options,
     headline,
+    link_metrics,
     log_parameters,
     log_values,
     process_tags,
@@ -67,6 +69,8 @@ NAME_VALUE_LENGTH = 20
 """Characters of the longest value in a run's name"""
 METHOD_RUN = re.compile(r"[\w-]+\.[\w-]+")
 """Names of the nested runs of a setting's methods"""
+TRAINED_ON = ("training_pairs", "texts")
+"""Ends of the names of the data sets whose rows a training run reads"""
 VARIANT_SCORES = "sweep.variant_scores"
 """The table that a sweep makes"""
 SUMMARY_SCORES = 3
@@ -178,7 +182,10 @@ class Tracking:
 
     def _describe_trainings(self, parent: RunInfo, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
         """Log versions as parameters, which MLflow can compare, and digests as data sets, to each new nested run."""
+        from ease.methods.base import TOTAL  # slow to import
+
         client = mlflow.MlflowClient()
+        trained_on = [entry.dataset for name, (_, entry) in data.items() if name.endswith(TRAINED_ON)]
         for run in client.search_runs([parent.experiment_id], f"tags.`{PARENT_TAG}` = '{parent.run_id}'"):
             if CODE in run.data.params:
                 # Described after an earlier node.
@@ -189,6 +196,9 @@ class Tracking:
             for dataset, (version, _) in data.items():
                 client.log_param(run_id, f"data.{dataset}", version)
             client.log_inputs(run_id, [entry for _, entry in data.values()])
+            if KEPT_STEP in run.data.tags:
+                for dataset in trained_on:
+                    link_metrics(run_id, {TOTAL: (dataset.name, dataset.digest)})
             if METHOD_RUN.fullmatch(name):
                 client.set_tag(run_id, NAME_TAG, ", ".join([name, *name_overrides(self._run.overrides, name)]))
 
@@ -391,4 +401,4 @@ def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, Datas
         description = entities.DatasetInput(entities.Dataset(name, digest, "local", source, None, profile), tags)
         data[name] = (version, description)
     # MLflow's list of runs shows the first one.
-    return dict(sorted(data.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))
+    return dict(sorted(data.items(), key=lambda item: not item[0].endswith(TRAINED_ON)))

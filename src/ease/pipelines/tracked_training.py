@@ -18,8 +18,8 @@ from ease.encoders.model_card import (
 from ease.encoders.options import RANDOM
 from ease.entities.hashing import draw
 from ease.errors import EaseError
-from ease.evaluation.scoring import select_parameters
-from ease.evaluation.sets import located_parameters, read_located, require_sets
+from ease.evaluation.scoring import DEVELOPMENT, select_parameters
+from ease.evaluation.sets import LocatedSets, located_parameters, read_located, require_sets
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import FolderLock
 from ease.io.parquet import read_parquet, write_parquet
@@ -33,6 +33,7 @@ from ease.pipelines.tracking import (
     RunReport,
     TrackingOptions,
     flatten_options,
+    link_metrics,
     log_model,
     log_plot,
     note_result,
@@ -196,11 +197,24 @@ def train_tracked(
         # A sweep trains many models, and logs none.
         if tracking is not None:
             log_model(result.model, name, tracking)
+        # Removing languages from the kept model has changed its scores.
+        if not recipe.training.language_ranks:
+            link_metrics(run_id, _development_data(result, located))
     parameters = {**flatten_options(recipe), **flatten_options(setting, "setting"), "steps": result.steps}
     # The place of a cache changes nothing.
     parameters = {name: value for name, value in parameters.items() if not name.endswith(".cache")}
     write_origin(result.model, run_id, setting.encoder, recipe.training.matryoshka, result.seconds, parameters)
     return result
+
+
+def _development_data(result: TrainingResult, located: LocatedSets) -> dict[str, tuple[str, str]]:
+    """Return the task of each development score of a training run, and the version of its data."""
+    names = {name for line in result.history for name in line if name.startswith(f"{DEVELOPMENT}/")}
+    data = {}
+    for name in names:
+        _, task, subset = name.split("/", 2)
+        data[name] = (task, located[task].version(subset))
+    return data
 
 
 def _sorted_file(table: Table, key: str, file: Path) -> Path:

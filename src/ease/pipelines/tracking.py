@@ -56,6 +56,12 @@ COMPARE = "Next: tick another training run in the list, then **Compare**."
 """End of a training run's description."""
 SCORED = "\n\nTest scores: "
 
+WITHOUT_METRICS = -1
+"""Step of logged models: MLflow adds all metrics of this step to the model, without their data sets"""
+
+KEPT_STEP = "kept_step"
+"""MLflow tag of a training run: the step of the model that it kept"""
+
 BELOW_START = "below_start"
 """MLflow tag of a training run that made its encoder worse."""
 
@@ -128,6 +134,7 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
             # MLflow refuses dots here.
             name=name.replace(".", "-"),
             registered_model_name=registered_name,
+            step=WITHOUT_METRICS,
             pip_requirements=[f"{library}=={metadata.version(library)}" for library in libraries],
         )
 
@@ -200,6 +207,30 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
     mlflow.MlflowClient().log_batch(run_id, metrics)
 
 
+def link_metrics(run_id: str, data: Mapping[str, tuple[str, str]]) -> None:
+    """Add metrics of a training run to the model that it has logged, with the data sets that they were computed on.
+
+    Args:
+        run_id: A run that `note_result` has described.
+        data: Name and digest of the data set of each metric. The model gets the metric's last value up to its own step.
+    """
+    model_id = _logged_model_of(run_id)
+    if model_id is None:
+        return
+    client = mlflow.MlflowClient()
+    kept_step = int(client.get_run(run_id).data.tags[KEPT_STEP])
+    metrics = []
+    for name, (dataset, digest) in data.items():
+        points = [point for point in client.get_metric_history(run_id, name) if point.step <= kept_step]
+        if not points:
+            continue
+        last = max(points, key=lambda point: point.step)
+        links = {"model_id": model_id, "dataset_name": dataset, "dataset_digest": digest[:DIGEST_LENGTH]}
+        # At the same time, it is no second point of the run's curve.
+        metrics.append(mlflow.entities.Metric(name, last.value, last.timestamp, last.step, **links))
+    client.log_batch(run_id, metrics)
+
+
 def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingResult) -> None:
     """Log the kept model's gain over its starting encoder, with a tag if negative; describe the run and its result."""
     sources = ", ".join(source.name for source in data.sources)
@@ -211,9 +242,11 @@ def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingR
             f"The kept model, of step {result.best_step}, scores {result.best_score:.2f} on the development tasks, "
             f"compared with {result.start_score:.2f} for the starting encoder."
         )
+    client = mlflow.MlflowClient()
+    client.set_tag(run_id, KEPT_STEP, result.best_step)
     if result.below_start:
-        mlflow.MlflowClient().set_tag(run_id, BELOW_START, "true")
-    mlflow.MlflowClient().set_tag(run_id, NOTE_TAG, "\n\n".join([*paragraphs, COMPARE]))
+        client.set_tag(run_id, BELOW_START, "true")
+    client.set_tag(run_id, NOTE_TAG, "\n\n".join([*paragraphs, COMPARE]))
 
 
 def add_scores(
