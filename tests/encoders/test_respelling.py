@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +13,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertModel, GemmaTokenizer, PreTrainedTokenizerFast
 
 from ease.encoders.encoder import save_encoder
 from ease.encoders.options import RespellingOptions
 from ease.encoders.respelling import learn_respelling, new_pieces, respell, unknown_letters
+from ease.encoders.small_vocabulary import trim_vocabulary
+from ease.encoders.tokenizer import train_tokenizer
 from ease.encoders.vocabulary import add_pieces
 from ease.errors import EaseError
 from tests.encoders.tiny import tiny_encoder
@@ -25,11 +29,29 @@ WORDS = (
     "droga pole dom okno brama krowa owca pies kot ryba"
 ).split()
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+NAMES = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
 
 
-def save_tiny(folder: Path, kind: str) -> Path:
-    """Save a random BERT of one layer with a Unigram or WordPiece tokenizer that knows Latin letters alone."""
+def train_gemma(texts: list[str]) -> GemmaTokenizer:
+    """Train a BPE as Gemma has it: it reads unknown letters as bytes, and a word after a space begins with ▁."""
+    trained = Tokenizer(models.BPE())
+    trained.normalizer = normalizers.Replace(" ", "▁")
+    trained.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+    trained.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=90, show_progress=False))
+    model = json.loads(trained.to_str())["model"]
+    pieces = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256)), *model["vocab"]]
+    merges = [tuple(merge) for merge in model["merges"]]
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    return GemmaTokenizer(numbers, merges, bos_token="[CLS]", eos_token="[SEP]", **NAMES)
+
+
+def make_tokenizer(kind: str) -> Any:
+    """Train a tokenizer that knows the Latin letters of `WORDS` alone."""
     texts = [" ".join(WORDS[start : start + 5]) for start in range(len(WORDS))]
+    if kind == "Gemma":
+        return train_gemma(texts)
+    if kind == "BPE":
+        return train_tokenizer(texts, vocabulary_size=90, max_length=64)
     special = {"special_tokens": SPECIAL, "show_progress": False}
     if kind == "Unigram":
         tokenizer = Tokenizer(models.Unigram())
@@ -40,8 +62,14 @@ def save_tiny(folder: Path, kind: str) -> Path:
         tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=120, **special))
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=64, cls_token="[CLS]", sep_token="[SEP]", **NAMES
+    )
+
+
+def save_tiny(folder: Path, kind: str) -> Path:
+    """Save a random BERT of one layer with a tokenizer of a kind."""
+    wrapped = make_tokenizer(kind)
     config = BertConfig(
         vocab_size=len(wrapped), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
     )
@@ -53,21 +81,61 @@ def save_tiny(folder: Path, kind: str) -> Path:
     return folder / "encoder"
 
 
-SPELLING = {"ô": "a", "ë": "y", "ł": ""}
+SPELLING = {"ô": "a", "ë": "y"}
+REMOVING = {**SPELLING, "ł": ""}
 
 
-@pytest.mark.parametrize("kind", ["Unigram", "WordPiece"])
-def test_a_respelt_vocabulary_embeds_the_language_as_the_known_spelling(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "spelling"), [("Unigram", REMOVING), ("WordPiece", REMOVING), ("BPE", SPELLING), ("Gemma", SPELLING)]
+)
+def test_a_respelt_vocabulary_embeds_the_language_as_the_known_spelling(
+    tmp_path: Path, kind: str, spelling: dict[str, str]
+) -> None:
     encoder = save_tiny(tmp_path, kind)
-    texts = ["môtkô stôrë zômek", "Wodô môtkô krôj", "rłëbô, ptôłk"]
+    texts = ["môtkô stôrë zômek", "Wodô môtkô krôj", "rëbô, ptôk"]
+    if "ł" in spelling:
+        texts.append("rłëbô, ptôłk")
     before = SentenceTransformer(str(encoder), device="cpu")
-    respelt = [respell(text, SPELLING) for text in texts]
+    respelt = [respell(text, spelling) for text in texts]
     assert respelt[0] == "matka stary zamek"
-    add_pieces(encoder, new_pieces(encoder, " ".join(texts).split(), SPELLING))
+    add_pieces(encoder, new_pieces(encoder, " ".join(texts).split(), spelling))
     after = SentenceTransformer(str(encoder), device="cpu")
     np.testing.assert_allclose(after.encode(texts), before.encode(respelt), atol=1e-6)
-    others = ["matka stary zamek", "dolina, gora [MASK] lato", "kosciol"]
+    others = ["matka stary zamek", "dolina, gora [MASK] lato", "kosciol ☃"]
     np.testing.assert_array_equal(after.encode(others), before.encode(others))
+    # The copy with fewer pieces reads the language's letters as well.
+    trim_vocabulary(encoder, [*texts, *others])
+    trimmed = SentenceTransformer(str(encoder), device="cpu")
+    np.testing.assert_allclose(trimmed.encode(texts), before.encode(respelt), atol=1e-6)
+
+
+def random_words(generator: np.random.Generator, count: int) -> list[str]:
+    """Make words of the halves of others, which a tokenizer splits in many ways; some begin with a capital."""
+    halves = [word[: len(word) // 2] for word in WORDS] + [word[len(word) // 2 :] for word in WORDS]
+    words = ["".join(generator.choice(halves, generator.integers(1, 5))) for _ in range(count)]
+    return [word.capitalize() if generator.random() < 0.2 else word for word in words]
+
+
+@pytest.mark.parametrize("kind", ["BPE", "Gemma"])
+def test_merges_split_new_letters_as_the_known_ones(tmp_path: Path, kind: str) -> None:
+    """Also where a word mixes new and known letters, which stand for the same."""
+    encoder = save_tiny(tmp_path, kind)
+    generator = np.random.default_rng(0)
+    known_texts = [" ".join(random_words(generator, 4)) for _ in range(500)]
+    new_letters = {known: letter for letter, known in SPELLING.items()}
+    texts = [
+        "".join(new_letters.get(letter, letter) if generator.random() < 0.7 else letter for letter in text)
+        for text in known_texts
+    ]
+    before = Tokenizer.from_file(str(encoder / "tokenizer.json"))
+    add_pieces(encoder, new_pieces(encoder, " ".join(texts).split(), SPELLING))
+    after = Tokenizer.from_file(str(encoder / "tokenizer.json"))
+    for text, known_text in zip(texts, known_texts, strict=True):
+        known_tokens = before.encode(known_text).tokens
+        assert after.encode(known_text).tokens == known_tokens
+        tokens = after.encode(text).tokens
+        assert [respell(token, SPELLING) for token in tokens] == known_tokens
+        assert "".join(tokens).count("ô") == text.count("ô"), "no letter is read as bytes"
 
 
 def test_static_embeddings_are_respelt_too(tmp_path: Path) -> None:
@@ -91,13 +159,28 @@ def encode_apart(texts: list[str]) -> np.ndarray:
     return np.eye(len(texts))
 
 
-def test_a_byte_pair_encoding_is_left_as_it_is(tmp_path: Path) -> None:
-    save_encoder(tiny_encoder(WORDS * 3), tmp_path / "encoder")
-    with pytest.raises(EaseError, match="of the type BPE cannot be extended"):
-        add_pieces(tmp_path / "encoder", {"ô": "a"})
-    learnt = learn_respelling(tmp_path / "encoder", encode_apart, ["môtkô"], [], [], RespellingOptions())
+@pytest.mark.parametrize(
+    ("model", "pre_tokenizer", "reason"),
+    [
+        (models.BPE(), pre_tokenizers.ByteLevel(), "its tokenizer merges bytes, of which a letter has several"),
+        (models.BPE(end_of_word_suffix="</w>"), None, "its tokenizer marks the inside or the end of words"),
+        (
+            models.WordLevel(),
+            None,
+            "a tokenizer of the type WordLevel cannot be extended, only Unigram, WordPiece, BPE",
+        ),
+    ],
+)
+def test_other_tokenizers_are_left_as_they_are(tmp_path: Path, model: Any, pre_tokenizer: Any, reason: str) -> None:
+    tokenizer = Tokenizer(model)
+    if pre_tokenizer is not None:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(EaseError, match=reason):
+        add_pieces(tmp_path, {"ô": "a"})
+    learnt = learn_respelling(tmp_path, encode_apart, ["môtkô"], [], [], RespellingOptions())
     assert not learnt.helps
-    assert "BPE" in learnt.reason
+    assert reason in learnt.reason
 
 
 def test_an_encoder_without_pieces_is_left_as_it_is(tmp_path: Path) -> None:
@@ -122,8 +205,11 @@ def names_of(words: list[str]) -> list[tuple[str, str]]:
     return [(ciphered(compound), compound) for compound in compounds]
 
 
-def test_letters_are_learnt_from_names_and_judged_on_others(tmp_path: Path, encode_letters: TfidfVectorizer) -> None:
-    encoder = save_tiny(tmp_path, "Unigram")
+@pytest.mark.parametrize("kind", ["Unigram", "Gemma"])
+def test_letters_are_learnt_from_names_and_judged_on_others(
+    tmp_path: Path, encode_letters: TfidfVectorizer, kind: str
+) -> None:
+    encoder = save_tiny(tmp_path, kind)
     texts = [ciphered(" ".join(WORDS))] * 3
 
     def encode(sentences: list[str]) -> np.ndarray:

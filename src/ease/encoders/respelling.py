@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from ease.encoders.learnt_letters import LetterGain, Respelling
+from ease.encoders.merges import is_bpe, read_merges, with_parts
 from ease.encoders.options import RespellingOptions
-from ease.encoders.vocabulary import TOKENIZER_FILE, is_extendable, piece_numbers, read_tokenizer, script_of
+from ease.encoders.vocabulary import TOKENIZER_FILE, explain_fixed, piece_numbers, read_tokenizer, script_of
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import normalize_rows
 
@@ -121,7 +122,7 @@ def learn_spelling(
     Args:
         pairs: Names and their translations.
         letters: Lower-case letters to replace, the least known first.
-        replacements: Letters that may replace them.
+        replacements: Letters that may replace them; "" removes a letter.
         min_gain: Minimum gain in standard errors.
 
     Returns:
@@ -139,8 +140,7 @@ def learn_spelling(
                 # The second pass screens what the first one has left.
                 candidates = shortlists[letter]
             else:
-                # "" removes the letter.
-                candidates = ["", *(other for other in replacements if other != letter)]
+                candidates = [other for other in replacements if other != letter]
             shortlists[letter] = _screen(pairs, rows, letter, candidates, spelling)
             best = _best_replacement(pairs, rows, letter, shortlists[letter], spelling, min_gain)
             if best is None:
@@ -257,20 +257,20 @@ def new_pieces(encoder_folder: Path, words: Iterable[str], spelling: Spelling) -
 
     Args:
         encoder_folder: A saved encoder.
-        words: Words of the language, with repetitions; a piece that stands for several takes the most frequent.
+        words: Words of the language.
         spelling: As `learn_spelling` returns it.
     """
     description = read_tokenizer(encoder_folder)
     numbers = piece_numbers(description)
-    # Unknown letters have no embedding to copy.
-    special = {token["content"] for token in description["added_tokens"]}
     tokenizer = Tokenizer.from_file(str(encoder_folder / TOKENIZER_FILE))
-    readings = dict[str, Counter[str]]()
-    for word, count in Counter(words).items():
-        for piece, known_piece in _word_pieces(tokenizer, word, spelling):
-            if piece not in numbers and known_piece not in special:
-                readings.setdefault(piece, Counter())[known_piece] += count
-    return {piece: counts.most_common(1)[0][0] for piece, counts in readings.items()}
+    # Some tokenizers mark only words that follow a space.
+    texts = [form for word in dict.fromkeys(words) for form in (word, f" {word}")]
+    pieces = {piece: known for text in texts for piece, known in _word_pieces(tokenizer, text, spelling)}
+    # An unknown token and bytes stand for no letters.
+    pieces = {piece: known for piece, known in pieces.items() if respell(piece, spelling) == known}
+    if is_bpe(description):
+        pieces = with_parts(read_merges(description["model"]), pieces)
+    return {piece: known for piece, known in pieces.items() if piece not in numbers}
 
 
 def _word_pieces(tokenizer: Tokenizer, word: str, spelling: Spelling) -> Iterator[tuple[str, str]]:
@@ -288,7 +288,7 @@ def _word_pieces(tokenizer: Tokenizer, word: str, spelling: Spelling) -> Iterato
         first = origins[start]
         # Letters that are removed belong to the piece before them.
         last = origins[end] if end < len(origins) else len(letters)
-        piece = letters[first:last]
+        piece = letters[first:last].strip()
         if tokenizer.normalizer is not None:
             piece = tokenizer.normalizer.normalize_str(piece)
         for mark in PIECE_MARKS:
@@ -323,9 +323,9 @@ def learn_respelling(
         # Such as word vectors, which may be kept as they are.
         return Respelling(reason="it has no tokenizer with pieces")
     description = read_tokenizer(encoder_folder)
-    if not is_extendable(description):
-        kind = description["model"]["type"]
-        return Respelling(reason=f"a tokenizer of the type {kind} cannot be extended")
+    fault = explain_fixed(description)
+    if fault:
+        return Respelling(reason=fault)
     letters = unknown_letters(texts, encoder_folder, options)
     if not letters:
         return Respelling(reason="its letters are as frequent in the encoder's vocabulary as in its text")
@@ -338,6 +338,9 @@ def learn_respelling(
         return Respelling(reason="no names or first sentences are left to judge the letters")
     logger.info("Letters that the vocabulary hardly has: %s", " ".join(letters))
     replacements = known_letters(letters, encoder_folder, options.replacements)
+    if not is_bpe(description):
+        # Merges replace letters one for one.
+        replacements = ["", *replacements]
     pairs = NamePairs(encode, names[: options.max_pairs])
     spelling, gains = learn_spelling(pairs, letters, replacements, options.min_gain)
     judges = [NamePairs(encode, rows) for rows in judging]

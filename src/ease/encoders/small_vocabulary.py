@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.merges import BPE, Merge, is_bpe, is_byte_level, merged_piece, read_merges
 from ease.encoders.vocabulary import TOKENIZER_FILE, piece_numbers, read_tokenizer, script_of
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
@@ -26,7 +27,7 @@ from ease.similarity.vectors import pairwise_cosine
 
 logger = logging.getLogger(__name__)
 
-TRIMMABLE = ("Unigram", "WordPiece", "BPE")
+TRIMMABLE = ("Unigram", "WordPiece", BPE)
 COMPARED_TEXTS = 256
 """Texts, the first ones, whose embeddings are compared before and after"""
 _BATCH = 4096
@@ -135,7 +136,7 @@ def _count_occurring(batches: Iterable[Collection[str]], tokenizer: Tokenizer) -
 def _retained_rows(description: Mapping[str, Any], occurring: set[int], scripts: set[str]) -> list[int]:
     """Return the numbers of the pieces to keep, ascending."""
     numbers = piece_numbers(description)
-    is_byte_level = "ByteLevel" in json.dumps([description["pre_tokenizer"], description["normalizer"]])
+    of_bytes = is_byte_level(description)
     retained = {token["id"] for token in description["added_tokens"]} | occurring
     unknown = description["model"].get("unk_id")
     if unknown is not None:
@@ -143,9 +144,9 @@ def _retained_rows(description: Mapping[str, Any], occurring: set[int], scripts:
     retained.update(numbers[piece] for piece in [description["model"].get("unk_token")] if piece in numbers)
     for piece, number in numbers.items():
         is_byte = piece.startswith("<0x") and piece.endswith(">")
-        if is_byte or _stays(_without_marks(piece), scripts) or (is_byte_level and len(piece) == 1):
+        if is_byte or _stays(_without_marks(piece), scripts) or (of_bytes and len(piece) == 1):
             retained.add(number)
-    if description["model"]["type"] == "BPE":
+    if is_bpe(description):
         retained |= _parts_of_merges(description["model"], numbers, retained)
     return sorted(retained)
 
@@ -169,9 +170,9 @@ def _stays(text: str, scripts: set[str]) -> bool:
 
 def _parts_of_merges(model: Mapping[str, Any], numbers: Mapping[str, int], retained: set[int]) -> set[int]:
     """Return the pieces from which the retained ones are merged, in several steps: without them, none would form."""
-    parts: dict[str, list[tuple[str, str]]] = {}
-    for left, right in _merges(model):
-        parts.setdefault(_merged(model, left, right), []).append((left, right))
+    parts: dict[str, list[Merge]] = {}
+    for merge in read_merges(model):
+        parts.setdefault(merged_piece(model, merge), []).append(merge)
     part_numbers: set[int] = set()
     open_pieces = [piece for piece, number in numbers.items() if number in retained]
     while open_pieces:
@@ -182,22 +183,6 @@ def _parts_of_merges(model: Mapping[str, Any], numbers: Mapping[str, int], retai
                     part_numbers.add(number)
                     open_pieces.append(piece)
     return part_numbers
-
-
-def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the merges of a BPE model, which older files write as one text with a blank."""
-    merges = []
-    for merge in model["merges"]:
-        if isinstance(merge, str):
-            left, _, right = merge.partition(" ")
-        else:
-            left, right = merge
-        merges.append((left, right))
-    return merges
-
-
-def _merged(model: Mapping[str, Any], left: str, right: str) -> str:
-    return left + right.removeprefix(model.get("continuing_subword_prefix") or "")
 
 
 def _check_padding(config: Any, new_numbers: Mapping[int, int]) -> None:
@@ -221,7 +206,8 @@ def _renumber(description: dict[str, Any], new_numbers: Mapping[int, int]) -> di
         model["unk_id"] = new_numbers[model["unk_id"]]
     if "merges" in model:
         pieces = model["vocab"]
-        model["merges"] = [list(merge) for merge in _merges(model) if {*merge, _merged(model, *merge)} <= pieces.keys()]
+        merges = read_merges(model)
+        model["merges"] = [list(merge) for merge in merges if {*merge, merged_piece(model, merge)} <= pieces.keys()]
     added = [{**token, "id": new_numbers[token["id"]]} for token in description["added_tokens"]]
     processor = _renumber_processor(description["post_processor"], new_numbers)
     return {**description, "model": model, "added_tokens": added, "post_processor": processor}

@@ -15,14 +15,15 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding, 
 from tokenizers import Tokenizer
 
 from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.merges import BPE, is_bpe, is_byte_level, read_merges, respelt_merges
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 
 logger = logging.getLogger(__name__)
 
 TOKENIZER_FILE = "tokenizer.json"
-EXTENDABLE = ("Unigram", "WordPiece")
-"""Kinds of tokenizers whose vocabulary can be extended without new merges"""
+EXTENDABLE = ("Unigram", "WordPiece", BPE)
+"""Kinds of tokenizers whose vocabulary can be extended, unless BPE merges bytes, suffixes or prefixes"""
 
 
 def read_tokenizer(encoder_folder: Path) -> dict[str, Any]:
@@ -38,9 +39,17 @@ def read_tokenizer(encoder_folder: Path) -> dict[str, Any]:
     return description
 
 
-def is_extendable(description: Mapping[str, Any]) -> bool:
-    """Whether `add_pieces` can extend a tokenizer with this description."""
-    return description["model"]["type"] in EXTENDABLE
+def explain_fixed(description: Mapping[str, Any]) -> str:
+    """Return why `add_pieces` cannot extend a tokenizer with this description; empty if it can."""
+    model = description["model"]
+    kind = model["type"]
+    if kind not in EXTENDABLE:
+        return f"a tokenizer of the type {kind} cannot be extended, only {', '.join(EXTENDABLE)}"
+    if is_bpe(description) and is_byte_level(description):
+        return "its tokenizer merges bytes, of which a letter has several, and cannot be extended"
+    if is_bpe(description) and (model.get("continuing_subword_prefix") or model.get("end_of_word_suffix")):
+        return "its tokenizer marks the inside or the end of words, and cannot be extended"
+    return ""
 
 
 def piece_numbers(description: Mapping[str, Any]) -> dict[str, int]:
@@ -59,20 +68,20 @@ def script_of(letter: str) -> str:
 def add_pieces(encoder_folder: Path, pieces: Mapping[str, str]) -> None:
     """Add pieces to the vocabulary of a saved encoder, in place; each is embedded like a piece that it has.
 
-    A Unigram tokenizer gives the new piece the score of the known one, so that a text with new pieces is split as the
-    text with the known ones would be.
+    A Unigram tokenizer gives the new piece the score of the known one, and BPE merges it right after the known one, so
+    that a text with new pieces is split as the text with the known ones would be.
 
     Args:
-        encoder_folder: Of an encoder whose tokenizer `is_extendable`.
-        pieces: The known piece for each new one.
+        encoder_folder: A saved encoder.
+        pieces: The known piece for each new one, as `new_pieces` returns them.
 
     Raises:
         EaseError: If the tokenizer cannot be extended.
     """
     description = read_tokenizer(encoder_folder)
-    if not is_extendable(description):
-        kind = description["model"]["type"]
-        raise EaseError(f"A tokenizer of the type {kind} cannot be extended, only {' or '.join(EXTENDABLE)}.")
+    fault = explain_fixed(description)
+    if fault:
+        raise EaseError(f"{encoder_folder}: {fault}.")
     numbers = piece_numbers(description)
     first = max(numbers.values()) + 1
     vocabulary = description["model"]["vocab"]
@@ -80,6 +89,8 @@ def add_pieces(encoder_folder: Path, pieces: Mapping[str, str]) -> None:
         # Added tokens may have numbers above those of the model's vocabulary, which must not be given twice.
         first = max(first, *(token["id"] + 1 for token in description["added_tokens"]))
         vocabulary.update({piece: number for number, piece in enumerate(pieces, start=first)})
+        if is_bpe(description):
+            description["model"]["merges"] = respelt_merges(read_merges(description["model"]), pieces)
     else:
         # The place in the list is the number: added tokens above the list get a place in it.
         for token in sorted(description["added_tokens"], key=lambda token: token["id"]):
