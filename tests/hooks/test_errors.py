@@ -138,6 +138,8 @@ def test_a_tab_in_a_file_of_parameters_is_named(tmp_path: Path) -> None:
     [
         ("a.languages=en,it", {"a": {"languages": "en it"}}),
         ("a.languages=en, it ,b=1", {"a": {"languages": "en it"}, "b": 1}),
+        ("a.languages=[en,it],b=1", {"a": {"languages": ["en", "it"]}, "b": 1}),
+        ("sweep.only=[full model,ease seed=3]", {"sweep": {"only": ["full model", "ease seed=3"]}}),
         ("b=1,c=2", {"b": 1, "c": 2}),
     ],
 )

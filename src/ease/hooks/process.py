@@ -149,12 +149,17 @@ _split_string = kedro_options.split_string
 
 
 def split_values(ctx: click.Context, param: Any, value: str) -> list[str]:
-    """Split an option's value at commas; of `--params`, a part without `=` continues a list: `languages=en,it`."""
+    """Split an option's value at commas that end a value.
+
+    In `--params`, a part continues a list if it has no `=` (`languages=en,it`), or inside brackets (`languages=[en,it]`).
+    """
     # Kedro's `%reload_kedro --params`, of notebooks, names no option.
     has_values = param is None or param.name == "params"
     parts: list[str] = []
     for part in _split_string(ctx, param, value):
-        if has_values and parts and "=" not in part:
+        if has_values and parts and parts[-1].count("[") > parts[-1].count("]"):
+            parts[-1] += f", {part}"
+        elif has_values and parts and "=" not in part:
             # The parameters separate words by blanks.
             parts[-1] += f" {part.strip()}"
         else:
