@@ -78,7 +78,7 @@ def read_mutations(count: int, data: Path, folder: Path, seed: int = 0) -> Count
         site = read_siteinfo(dump.path, language)
         part = folder / str(number)
         part.mkdir()
-        counts = write_shard((as_shard(dump), site, IngestOptions(splitter="icu"), None), part)
+        counts = write_shard((as_shard(dump), site, IngestOptions(splitter="icu"), None, folder), part)
         skipped.update(counts["counts"]["skipped"])
         skipped.update(fault[-100:] for fault in counts["faults"] if "Error: " in fault)
         skipped["read"] += sum(1 for _ in read_dump(dump.path))

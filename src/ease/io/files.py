@@ -131,9 +131,14 @@ def check_writable(folder: Path) -> None:
     raise EaseError(f"Cannot write to {existing} ({os.strerror(code)}): choose a folder that you may write to.")
 
 
+def free_space(folder: Path) -> int:
+    """Return the free bytes on the disk of a folder, which need not exist yet."""
+    return shutil.disk_usage(_innermost_existing(folder)).free
+
+
 def check_free_space(folder: Path, needed: int) -> None:
     """Check that the disk of a folder, which need not exist yet, has as many bytes free as needed."""
-    free = shutil.disk_usage(_innermost_existing(folder)).free
+    free = free_space(folder)
     if free < needed:
         raise EaseError(
             f"The disk of {folder} has {free / 1e9:.1f} GB free, and {needed / 1e9:.1f} GB are needed: make room "

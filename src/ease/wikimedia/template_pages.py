@@ -16,10 +16,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ease.arguments import Count, checked
-from ease.io.addresses import located, report_store_errors
+from ease.io.addresses import is_remote, located, report_store_errors
 from ease.lazy import pc
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_site, read_siteinfo, recognise_dump, split_into_shards
-from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, Page, PageTally, iterate_pages, redirect_of
+from ease.wikimedia.dumps.kept_pages import KEPT_PAGES_FILE, choose_kept, keep_pages
+from ease.wikimedia.dumps.pages import (
+    ARTICLES,
+    DEFAULT_MAX_PAGE_BYTES,
+    Page,
+    PageTally,
+    iterate_pages,
+    redirect_of,
+    scan_pages,
+)
 from ease.wikimedia.dumps.parts import (
     Counts,
     IngestOptions,
@@ -78,7 +87,8 @@ class TemplatePage(NamedTuple):
     value: str
 
 
-_Task = tuple[Shard, SiteInfo, int]
+_Task = tuple[Shard, SiteInfo, int, bool]
+"""A shard, its wiki, the largest size of a page, and whether the shard's pages are kept for the articles."""
 
 
 @checked
@@ -106,7 +116,8 @@ def read_templates(path: str | Path, max_page_bytes: Count = DEFAULT_MAX_PAGE_BY
     site = read_site(dump)
     shard = Shard(dump, 0, dump.path.stat().st_size)
     tally = PageTally()
-    templates, counts = resolve_templates(_pages_of((shard, site, max_page_bytes), tally), site)
+    pages = iterate_pages(shard, max_page_bytes, tally, {TEMPLATE}, skip_others=True)
+    templates, counts = resolve_templates(_read_pages(pages, site), site)
     for fault in tally.faults:
         logger.warning("%s: %s", dump.path, fault)
     _report({dump.language: counts})
@@ -141,12 +152,12 @@ def learn_templates(
     tasks: dict[Path, _Task] = {}
     parts_by_language: dict[str, list[Path]] = defaultdict(list)
     sites: dict[str, SiteInfo] = {}
+    kept = choose_kept(dumps, folder)
     for dump, digest in dumps.items():
         site = sites.setdefault(dump.language, read_siteinfo(dump.path, dump.language))
         for shard in split_into_shards(dump, options.bytes_per_shard):
-            name = part_name(TEMPLATE_PARTS_VERSION, digest, shard.start, shard.end, options.max_page_bytes)
-            part = folder / "templates" / dump.language / name
-            tasks[part] = (shard, site, options.max_page_bytes)
+            part = template_part(shard, digest, options, folder)
+            tasks[part] = (shard, site, options.max_page_bytes, dump in kept)
             parts_by_language[dump.language].append(part)
     make_parts(tasks, _write_shard, lambda task: task[0].end - task[0].start, map_shards, "Reading templates")
     items = _read_items(item_files, parts_by_language, sites)
@@ -156,6 +167,21 @@ def learn_templates(
     }
     _report({language: counts for language, (_, counts) in tables.items()})
     return tables
+
+
+def template_part(shard: Shard, digest: str, options: IngestOptions, folder: Path) -> Path:
+    """Return the part of a shard's template pages, which may keep its other pages for the articles."""
+    name = part_name(TEMPLATE_PARTS_VERSION, digest, shard.start, shard.end, options.max_page_bytes)
+    return folder / "templates" / shard.dump.language / name
+
+
+def remove_kept_pages(folder: Path) -> None:
+    """Remove the pages that the parts of this and of interrupted runs keep; a remote folder has none."""
+    if is_remote(folder):
+        return
+    # Names with a dot are of parts that another process writes.
+    for file in folder.glob(f"templates/*/[!.]*/{KEPT_PAGES_FILE}"):
+        file.unlink(missing_ok=True)
 
 
 _Member = tuple[str, str]
@@ -254,19 +280,22 @@ def _read_parts(parts: Iterable[Path]) -> Iterator[TemplatePage]:
 
 
 def _write_shard(task: _Task, folder: Path) -> Counts:
+    shard, site, max_page_bytes, keep = task
     tally = PageTally()
+    contents = None
+    if keep:
+        scanned = scan_pages(shard, max_page_bytes, ARTICLES | {TEMPLATE}, tally)
+        contents = keep_pages(scanned, folder, ARTICLES)
+    pages = iterate_pages(shard, max_page_bytes, tally, {TEMPLATE}, skip_others=True, contents=contents)
     with TableWriter(folder / TEMPLATE_PAGES_FILE, TEMPLATE_PAGES) as writer:
-        for page in _pages_of(task, tally):
+        for page in _read_pages(pages, site):
             writer.append(page)
     return {"faults": tally.faults, "truncated": tally.truncated, "pages": tally.seen}
 
 
-def _pages_of(task: _Task, tally: PageTally) -> Iterator[TemplatePage]:
-    """Yield the template pages of a shard."""
-    shard, site, max_page_bytes = task
-    for page in iterate_pages(shard, max_page_bytes, tally, {TEMPLATE}, skip_others=True):
-        if template := _read_page(page, site):
-            yield template
+def _read_pages(pages: Iterable[Page], site: SiteInfo) -> Iterator[TemplatePage]:
+    """Yield the template pages among some pages."""
+    return filter(None, (_read_page(page, site) for page in pages))
 
 
 def _read_page(page: Page, site: SiteInfo) -> TemplatePage | None:

@@ -20,6 +20,7 @@ from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.lazy import pc
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_site, read_siteinfo, recognise_dump, split_into_shards
+from ease.wikimedia.dumps.kept_pages import read_kept_pages
 from ease.wikimedia.dumps.pages import (
     ARTICLES,
     DEFAULT_MAX_PAGE_BYTES,
@@ -45,7 +46,13 @@ from ease.wikimedia.dumps.parts import (
     read_counts,
 )
 from ease.wikimedia.dumps.streams import content_digest
-from ease.wikimedia.template_pages import ItemFiles, learn_templates, load_templates
+from ease.wikimedia.template_pages import (
+    ItemFiles,
+    learn_templates,
+    load_templates,
+    remove_kept_pages,
+    template_part,
+)
 from ease.wikimedia.wikitext import passes
 from ease.wikimedia.wikitext.parser import Article, SentenceColumns, make_table, parse_wikitext, read_prose, split_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
@@ -257,13 +264,13 @@ class _SentenceTable:
         self._characters = 0
 
 
-ShardTask = tuple[Shard, SiteInfo, IngestOptions, Path | None]
-"""A shard, its wiki, the options, and the file of the wiki's learnt templates."""
+ShardTask = tuple[Shard, SiteInfo, IngestOptions, Path | None, Path]
+"""A shard, its wiki, the options, the file of the wiki's learnt templates, and the part that may keep the pages."""
 
 
 def write_shard(task: ShardTask, folder: Path) -> Counts:
     """Parse a shard, write its tables into a folder and return the counts; raises EaseError if the file is broken."""
-    shard, site, options, templates = task
+    shard, site, options, templates, template_pages = task
     language = shard.dump.language
     splitter = SentenceSplitter(language, options.splitter)
     learnt = None
@@ -295,7 +302,8 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         writers = {name: stack.enter_context(TableWriter(folder / name, _TABLES[name])) for name in _TABLES}
         revisions = stack.enter_context(TableWriter(folder / _REVISIONS_FILE, _REVISIONS))
         sentence_table = _SentenceTable(writers[SENTENCES_FILE], language)
-        for page in iterate_pages(shard, options.max_page_bytes, tally, ARTICLES):
+        contents = read_kept_pages(template_pages, tally)
+        for page in iterate_pages(shard, options.max_page_bytes, tally, ARTICLES, contents=contents):
             # Pages that fail below stay in the table of pages, since Wikidata may link to them.
             writers[PAGES_FILE].append((language, page.page_id, page.title))
             result = tally.attempt(page, parse, options.max_page_seconds)
@@ -362,6 +370,7 @@ def ingest_wikipedia(
     plans = _plan(digests, templates, options, folder)
     tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     reports = make_parts(tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps")
+    remove_kept_pages(folder)
     all_parts: list[Path] = []
     counts: dict[str, dict[str, Any]] = {}
     for language in dict.fromkeys(dump.language for dump in plans):
@@ -412,7 +421,8 @@ def _plan(
             name = part_name(
                 WIKIPEDIA_PARTS_VERSION, digest, shard.start, shard.end, *depends_on, table_counts["digest"]
             )
-            plans[dump][folder / dump.language / name] = (shard, site, options, table)
+            template_pages = template_part(shard, digest, options, folder)
+            plans[dump][folder / dump.language / name] = (shard, site, options, table, template_pages)
     return plans
 
 

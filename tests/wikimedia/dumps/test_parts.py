@@ -50,7 +50,7 @@ def test_the_next_run_continues_after_a_kill_during_a_write(test_data: Path, tmp
     source = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2"))
     killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(tmp_path)])
     assert killed.returncode == -signal.SIGXFSZ
-    (partial,) = (tmp_path / "en").iterdir()
+    (partial,) = (tmp_path / "templates" / "en").iterdir()
     assert partial.name.startswith(".")
     assert 50_000 in {path.stat().st_size for path in partial.rglob("*")}
     ingested = ingest_wikipedia(find_dumps(source, ["en"]), ONE, tmp_path)

@@ -46,6 +46,9 @@ _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=Tru
 
 _PageResult = TypeVar("_PageResult")
 
+PageContent = tuple[bytes, str]
+"""The XML of a page, and the fault for which it is not read: `too_large`, `malformed` or none."""
+
 
 class Page(NamedTuple):
     """A page with its newest revision; without any revision if its namespace was not requested.
@@ -139,12 +142,14 @@ def iterate_pages(
     tally: PageTally | None = None,
     namespaces: Collection[int] | None = None,
     skip_others: bool = False,
+    contents: Iterable[PageContent] | None = None,
 ) -> Iterator[Page]:
     """Yield the readable pages that start in a shard, in the order of the dump; `tally` gets the counts.
 
     Larger pages than `max_page_bytes` are skipped without being held in memory. Pages of other namespaces than
     `namespaces` have no text and no other part of their revision (None: all namespaces). With `skip_others`, they are
     neither parsed nor counted, unless they lack the number of their namespace, as in dumps before schema 0.6.
+    `contents` has the shard's pages if they were scanned before (None: the dump is read).
 
     Raises EaseError if the file is missing, its data do not decode, or too many pages fail. A truncated file is not an
     error but sets `tally.truncated`.
@@ -154,7 +159,8 @@ def iterate_pages(
     # Few dumps need their header here (`_parse`), so it is read at most once and only on demand.
     site = cache(partial(read_siteinfo, shard.dump.path, shard.dump.language))
     faults = {"too_large": f"it has more than {max_page_bytes:,} bytes", "malformed": "it has no closing tag"}
-    contents = _scan(shard, max_page_bytes, namespaces, tally)
+    if contents is None:
+        contents = scan_pages(shard, max_page_bytes, namespaces, tally)
     for content, reason in filter(_in_namespaces(namespaces if skip_others else None), contents):
         tally.check(shard)
         tally.seen += 1
@@ -165,18 +171,13 @@ def iterate_pages(
             except EaseError:
                 raise
             except Exception as error:
-                title = _TITLE.search(content[:_HEAD_BYTES])
                 reason = "malformed"
                 # lxml refuses control characters: then the title is at fault, not the XML's structure.
-                if title and _CONTROLS.search(title[1]):
+                if _CONTROLS.search(_title_in(content)):
                     reason = "bad_title"
                 explanation = str(error)
         if reason:
-            title = _TITLE.search(content[:_HEAD_BYTES])
-            name = "(without title)"
-            if title:
-                name = title[1].decode("utf-8", errors="replace")
-            tally.skip(reason, name, explanation)
+            tally.skip(reason, _title_in(content).decode("utf-8", errors="replace"), explanation)
         elif not page.title or _CONTROL.search(page.title):
             tally.skip("bad_title", page.title, "its title is empty or has control characters")
         else:
@@ -184,10 +185,18 @@ def iterate_pages(
     tally.check(shard)
 
 
-def _scan(
+def _title_in(content: bytes) -> bytes:
+    """Return the title of a page that cannot be parsed."""
+    title = _TITLE.search(content[:_HEAD_BYTES])
+    if title is None:
+        return b"(without title)"
+    return title[1]
+
+
+def scan_pages(
     shard: Shard, max_page_bytes: int, namespaces: Collection[int] | None, tally: PageTally
-) -> Iterator[tuple[bytes, str]]:
-    """Yield (bytes, fault) of each page that starts in a shard; the fault is empty for a readable page.
+) -> Iterator[PageContent]:
+    """Yield the pages that start in a shard, not parsed.
 
     Pages of other namespaces than `namespaces` have no revision (None: all have it). Sets `tally.truncated` at the end.
     """
@@ -216,7 +225,7 @@ def _scan(
                 size_fault = "too_large" if huge or end > max_page_bytes else ""
                 # An opening tag inside a page means that the page was never closed.
                 fault = "malformed" if opens else size_fault
-                yield _content(buffer, end, namespaces), fault
+                yield requested_content(buffer, end, namespaces), fault
             inside = opens
             huge = False
             del buffer[:end]
@@ -256,10 +265,10 @@ def _find_tag(buffer: bytearray, start: int, shard: Shard) -> re.Match[bytes] | 
     return tag
 
 
-def _in_namespaces(namespaces: Collection[int] | None) -> Callable[[tuple[bytes, str]], bool]:
+def _in_namespaces(namespaces: Collection[int] | None) -> Callable[[PageContent], bool]:
     """Return a function that tells whether a page may be in one of the namespaces; None: every page is."""
 
-    def is_inside(page: tuple[bytes, str]) -> bool:
+    def is_inside(page: PageContent) -> bool:
         # The number follows the title, which has at most 255 bytes. Old dumps lack the number.
         match = _NAMESPACE.search(page[0], 0, _HEAD_BYTES)
         return namespaces is None or match is None or int(match[1]) in namespaces
@@ -267,7 +276,7 @@ def _in_namespaces(namespaces: Collection[int] | None) -> Callable[[tuple[bytes,
     return is_inside
 
 
-def _content(buffer: bytearray, end: int, namespaces: Collection[int] | None) -> bytes:
+def requested_content(buffer: bytes | bytearray, end: int, namespaces: Collection[int] | None) -> bytes:
     """Return the page that ends at an offset; without its revision if its namespace was not requested."""
     if namespaces is not None:
         # Parsing the XML of a revision that nobody reads would take most of the time.
