@@ -90,6 +90,11 @@ def test_code_fits_the_width_of_a_page(document: str, text: str) -> None:
     assert [line for line in lines_to_copy(text) if len(line) > 120] == []
 
 
+@pytest.mark.parametrize(("document", "text"), [pytest.param(*each, id=each[0]) for each in documents()])
+def test_links_have_words_instead_of_file_names(document: str, text: str) -> None:
+    assert re.findall(r"\[[\w/]+\.(?:md|rst)\]\(", text) == []
+
+
 def test_the_list_of_documents_has_every_document() -> None:
     text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     # Sphinx includes some documents from elsewhere; `index.md` is the site's own list.
