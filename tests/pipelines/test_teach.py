@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ from ease.pipelines.located_dumps import has_items
 from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.checks import check_taught_sources
 from ease.pipelines.teach.country_names import write_country_names
-from ease.pipelines.teach.knowledge import retention_tasks
+from ease.pipelines.teach.knowledge import known_tasks, retention_tasks, score_retention, share_kept
 from ease.pipelines.teach.nodes import build_start, choose_taught_encoder, locate_taught_dumps, locate_taught_sets
 from ease.pipelines.teach.page import describe_training
 from ease.pipelines.teach.prompts import choose_prompt
@@ -236,9 +237,36 @@ def test_what_an_encoder_must_keep_is_located_even_if_the_page_does_not_score_it
     write_country_names(tmp_path / "names", ["de"])
     located = locate_taught_sets(*parameters, tmp_path, tmp_path / "names")
     assert {"stsb", "country_names", "audit"} <= located.keys()
-    assert retention_tasks(["country_names", "stsb:dev"], catalog.load("params:tasks"), located).keys() == {
-        "country_names"
-    }, "the STS Benchmark has no data here"
+    assert {"tatoeba", "flores", "sts17"} <= located.keys(), "sentences, by default"
+    tasks = retention_tasks(parameters[-1], catalog.load("params:tasks"), located, 300)
+    assert tasks.keys() == {"country_names"}, "no other set is here"
+
+
+def test_what_an_encoder_must_keep_is_what_it_knows_of_other_languages(tmp_path: Path) -> None:
+    """Each sentence has a direction of its own, which its translation shares in the known languages."""
+    sides = {"deu": [f"satz {number}" for number in range(9)], "fin": [f"lause {number}" for number in range(9)]}
+    sides["csb"] = sides["deu"]
+    for code, sentences in sides.items():
+        for name, lines in ((code, sentences), ("eng", [f"sentence {number}" for number in range(9)])):
+            (tmp_path / f"tatoeba.{code}-eng.{name}").write_text("\n".join(lines), encoding="utf-8")
+    tasks = package_tasks({})
+    tasks = {"tatoeba": {**tasks["tatoeba"], "path": str(tmp_path)}}
+    located = {name: place.model_dump(mode="json") for name, place in locate_sets(build_tasks(tasks)).items()}
+    references = ["tatoeba:deu-eng", "tatoeba:fin-eng", "tatoeba:csb-eng", "tatoeba:fra-eng"]
+    selected = retention_tasks(references, tasks, located, 4)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        assert len(texts) == 8, "the first 4 pairs"
+        directions = np.eye(10)[[int(text[-1]) for text in texts]]
+        return np.array(
+            [directions[row - text.startswith("lause")] for row, text in enumerate(texts)]  # the one before
+        )
+
+    scores = score_retention(encode, selected)
+    assert scores == {"tatoeba": {"deu-eng": 100.0, "fin-eng": 0.0, "csb-eng": 100.0}}
+    known = known_tasks(selected, scores, "csb")
+    assert known["tatoeba"]["subsets"] == ["deu-eng"]
+    assert share_kept(scores, {"tatoeba": {"deu-eng": 97.0}}) == 97.0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP, RETENTION
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import (
     METHOD_SCORE_COLUMNS,
@@ -16,7 +16,7 @@ from ease.reporting.score_summaries import (
     split_scores,
     variant_table,
 )
-from ease.reporting.teaching import compare_before_after, keeps_start
+from ease.reporting.teaching import compare_before_after, keeps_start, learning_curve
 
 
 def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> None:
@@ -121,9 +121,25 @@ def test_subsets_of_a_taught_language_are_new(language: str, task: str, new: str
     assert changes["gain"].to_dict() == {new: 50.0, old: -1.0}
 
 
-@pytest.mark.parametrize(
-    ("scores", "keeps"), [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)]
-)
-def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], keeps: bool) -> None:
-    history = [{"step": 9 * step, "name": DEVELOPMENT, "value": score} for step, score in enumerate(scores)]
-    assert keeps_start([*history, {"step": 5, "name": "loss", "value": 90.0}]) is keeps
+@pytest.mark.parametrize(("kept_step", "keeps"), [(0.0, True), (9.0, False), (None, True)])
+def test_a_kept_start_is_known_by_the_history(kept_step: float | None, keeps: bool) -> None:
+    """Not by the scores: the best one may have lost what the starting encoder knows."""
+    history = [{"step": 9, "name": DEVELOPMENT, "value": 49.2}]
+    if kept_step is not None:
+        history.append({"step": 18, "name": KEPT_STEP, "value": kept_step})
+    assert keeps_start(history) is keeps
+
+
+def test_a_learning_curve_has_what_is_kept_of_each_task() -> None:
+    values = {DEVELOPMENT: [40.0, 50.0], f"{RETENTION}/tatoeba": [80.0, 60.0], RETENTION: [100.0, 75.0], "loss": [1.0]}
+    history = [
+        {"step": 9 * number, "name": name, "value": value}
+        for name, scores in values.items()
+        for number, value in enumerate(scores)
+    ]
+    assert learning_curve(history).to_dict("list") == {
+        "step": [0, 9],
+        "development": [40.0, 50.0],
+        "tatoeba, % kept": [100.0, 75.0],
+    }
+    assert learning_curve([]).empty

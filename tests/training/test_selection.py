@@ -84,6 +84,24 @@ def test_a_checkpoint_that_loses_what_the_start_knows_is_not_kept(make_job: Make
     assert run_job(make_job("all", training=training, retention=development)).best_step > 0
 
 
+@pytest.mark.training
+@pytest.mark.parametrize(("sentences_kept", "best_step"), [([80.0, 79.5, 70.0], 2), ([80.0, 70.0, 60.0], 0)])
+def test_what_one_task_gains_does_not_hide_the_loss_of_another(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, files: Path, sentences_kept: list[float], best_step: int
+) -> None:
+    steps = iter(zip([50.0, 55.0, 60.0], [80.0, 90.0, 99.0], sentences_kept, strict=True))
+    names = (DEVELOPMENT, f"{RETENTION}/names", f"{RETENTION}/sentences")
+    monkeypatch.setattr(
+        job_module, "development_evaluation", lambda *_: lambda _: dict(zip(names, next(steps), strict=True))
+    )
+    result = run_job(make_job(training={"evaluate_every": 2, "max_steps": 4, "min_kept": 99.0}))
+    assert result.best_step == best_step
+    shares = [line[RETENTION] for line in result.history if RETENTION in line]
+    assert shares == pytest.approx([100 * score / 80 for score in sentences_kept])
+    start, end = (load_encoder(str(folder)).state_dict() for folder in (files / "encoder", result.model))
+    assert (best_step == 0) is all(torch.equal(start[name], end[name]) for name in start)
+
+
 def test_a_single_rank_is_removed_without_development_data(make_job: MakeJob) -> None:
     plain, found = (
         run_job(make_job(name, development={}, training={"max_steps": 2, "language_ranks": ranks}))

@@ -106,9 +106,23 @@ def main_score(scores: Sequence[Score]) -> float:
     return fmean(values)
 
 
+def main_scores(scores: Sequence[Score]) -> dict[str, float]:
+    """Return each task's mean over its subsets by its main metric, in points."""
+    tasks = sorted({score.task for score in scores})
+    return {task: main_score([score for score in scores if score.task == task]) for task in tasks}
+
+
 def average_main_scores(scores: Sequence[Score]) -> float:
     """Mean of the tasks' main scores, in points: the development score of several tasks (appendix A of EASE)."""
-    tasks = sorted({score.task for score in scores})
-    if not tasks:
+    by_task = main_scores(scores)
+    if not by_task:
         raise EaseError("No score to average: name at least one development task.")
-    return fmean(main_score([score for score in scores if score.task == task]) for task in tasks)
+    return fmean(by_task.values())
+
+
+def kept_percent(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    """Return the lowest share of its score before that a task keeps, in percent; of no task: 100.
+
+    Not of the mean: a gain of one task, such as names, would hide the loss of another.
+    """
+    return min((100 * after[task] / max(score, 1e-9) for task, score in before.items()), default=100.0)

@@ -21,7 +21,11 @@ DEVELOPMENT = "development"
 """Name of scores on development tasks; those of a task's subsets are named `development/<task>/<subset>`."""
 
 RETENTION = "retention"
-"""Name of the mean score on the tasks of what a starting encoder knows, which training may lose"""
+"""Name of the lowest share that a task of what the starting encoder knows keeps of its score, in percent; the tasks'
+scores are named `retention/<task>`."""
+
+KEPT_STEP = "kept_step"
+"""Name, in a training run's history and tags, of the step of the kept model; 0: the starting encoder"""
 
 
 def task_name(reference: str) -> str:

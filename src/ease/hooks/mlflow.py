@@ -22,7 +22,7 @@ from kedro.pipeline.node import Node
 from pydantic import BaseModel, RootModel
 
 import ease
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP
 from ease.evaluation.sets import read_located
 from ease.hooks.mlflow_store import open_experiment, read_store_options
 from ease.hooks.runs import input_versions
@@ -34,7 +34,6 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import SWEPT_SETTINGS
 from ease.pipelines.tracking import (
     DIGEST_LENGTH,
-    KEPT_STEP,
     NOTE_TAG,
     TRAINING_TAG,
     close_killed_runs,

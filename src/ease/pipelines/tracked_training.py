@@ -18,7 +18,7 @@ from ease.encoders.model_card import (
 from ease.encoders.options import RANDOM
 from ease.entities.hashing import draw
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT, select_parameters
+from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP, select_parameters
 from ease.evaluation.sets import LocatedSets, located_parameters, read_located, require_sets
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import FolderLock
@@ -290,9 +290,10 @@ def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
 
 
 def history_rows(result: TrainingResult) -> Rows:
-    """Return the reported values as rows of step, name and value."""
-    return [
+    """Return the reported values as rows of step, name and value, and in the last row which step is kept."""
+    rows = [
         {"step": step, "name": name, "value": value}
         for step, values in map(step_and_values, result.history)
         for name, value in values.items()
     ]
+    return [*rows, {"step": result.steps, "name": KEPT_STEP, "value": float(result.best_step)}]

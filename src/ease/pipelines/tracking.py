@@ -20,7 +20,7 @@ from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.encoders.saved import RUN_FILE
 from ease.evaluation.scores import AVERAGE, Score
-from ease.evaluation.scoring import has_only_languages
+from ease.evaluation.scoring import KEPT_STEP, has_only_languages
 from ease.evaluation.sets import LocatedSets
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
@@ -58,9 +58,6 @@ SCORED = "\n\nTest scores: "
 
 WITHOUT_METRICS = -1
 """Step of logged models: MLflow adds all metrics of this step to the model, without their data sets"""
-
-KEPT_STEP = "kept_step"
-"""MLflow tag of a training run: the step of the model that it kept"""
 
 BELOW_START = "below_start"
 """MLflow tag of a training run that made its encoder worse."""

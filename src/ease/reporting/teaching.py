@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ease.encoders.learnt_letters import Respelling
-from ease.evaluation.scoring import DEVELOPMENT, has_any_language
+from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP, RETENTION, has_any_language
 from ease.lazy import pd
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
@@ -58,14 +58,24 @@ def _main_scores(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
 
 
 def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a training run keeps its starting encoder, because no evaluation was above that of step 0.
+    """Return whether a training run keeps its starting encoder, because no other candidate was better.
 
     `history`: Rows of step, name and value; none if nothing was trained.
     """
-    if not history:
-        return True
-    scores = {row["step"]: row["value"] for row in history if row["name"] == DEVELOPMENT}
-    return 0 in scores and scores[0] >= max(scores.values())
+    return all(row["value"] == 0 for row in history if row["name"] == KEPT_STEP)
+
+
+def learning_curve(history: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the development score by step, and the share of each task's score at the start that is kept, in percent.
+
+    `history`: Rows of step, name and value.
+    """
+    rows = pd.DataFrame(history, columns=["step", "name", "value"])
+    tasks = [name for name in rows["name"].unique() if name.startswith(f"{RETENTION}/")]
+    curve = rows[rows["name"].isin([DEVELOPMENT, *tasks])].pivot(index="step", columns="name", values="value")
+    for task in tasks:
+        curve[f"{task.removeprefix(f'{RETENTION}/')}, % kept"] = 100 * curve[task] / curve[task].iloc[0]
+    return curve.drop(columns=tasks).reset_index()
 
 
 def explain_start(pairs: int, accept: bool, trained: bool, train: bool | None) -> str:
@@ -139,7 +149,7 @@ def render_teaching(
         facts: Names and values of the run.
         languages: A row for each language of the training data.
         scores: Scores as `compare_before_after` returns them.
-        curve: The development score by step.
+        curve: The development score by step, as `learning_curve` returns it.
         verdict: Sentence on a starting encoder that was kept; empty if it was not.
     """
     name = f"{Language(language).english_name} ({language})"

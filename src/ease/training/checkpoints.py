@@ -26,7 +26,8 @@ from ease.encoders.options import check_rank
 from ease.encoders.saved import RUN_FILE
 from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, language_directions, mean_embeddings, remove_directions
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scores import kept_percent
+from ease.evaluation.scoring import DEVELOPMENT, RETENTION
 from ease.evaluation.tasks import build_task
 from ease.io.atomic import atomic_folder, remove_folder
 from ease.io.files import hash_contents
@@ -247,8 +248,8 @@ class BestModel:
     """The best model so far, in its own folder; of equal scores, the first is kept.
 
     The model named by the last checkpoint is also kept: an interrupted training run resumes from it. With
-    `max_below_start`, the starting encoder is a candidate. With `min_kept`, a model that has lost more of the
-    starting encoder's retention is none.
+    `max_below_start` or `min_kept`, the starting encoder is a candidate. With `min_kept`, a model that keeps less of
+    what the starting encoder knows is none.
     """
 
     def __init__(self, folder: Path, max_below_start: int | None = None, min_kept: float | None = None) -> None:
@@ -260,7 +261,7 @@ class BestModel:
         self._checkpoint_step = 0
         """The step of the best model when the last checkpoint was written"""
         self._start_score: float | None = None
-        self._start_retention: float | None = None
+        self._start_retention: dict[str, float] = {}
         self._count_below = 0
         """Evaluations in a row below the starting encoder"""
 
@@ -277,12 +278,23 @@ class BestModel:
     def _path(self, step: int) -> Path:
         return self._folder / f"best-{step:08d}"
 
-    def consider(self, step: int, model: TrainingModel, score: float | None, retention: float | None = None) -> None:
-        """Save the model if its score is the best so far; without scores, the last model is the best."""
+    def add_retention(self, step: int, scores: dict[str, float]) -> dict[str, float]:
+        """Return scores with the share, in percent, that they keep of the starting encoder's on its known tasks."""
+        retention = {name: score for name, score in scores.items() if name.startswith(f"{RETENTION}/")}
+        if step == 0:
+            self._start_retention = retention
+        if not retention:
+            return scores
+        return {**scores, RETENTION: kept_percent(self._start_retention, retention)}
+
+    def consider(self, step: int, model: TrainingModel, score: float | None, kept: float | None = None) -> None:
+        """Save the model if its score is the best so far; without scores, the last model is the best.
+
+        `kept`: Share of what the starting encoder knows, in percent; None: unknown.
+        """
         if step == 0:
             self._start_score = score
-            self._start_retention = retention
-            if self._max_below_start is None:
+            if self._max_below_start is None and self._min_kept is None:
                 return
         if score is not None and self._start_score is not None:
             if score < self._start_score:
@@ -291,11 +303,9 @@ class BestModel:
                 self._count_below = 0
         if score is not None and self.score is not None and score <= self.score:
             return
-        if step > 0 and self._min_kept is not None and retention is not None and self._start_retention:
-            kept_percent = 100 * retention / self._start_retention
-            if kept_percent < self._min_kept:
-                logger.info("Step %d keeps %.1f%% of what the starting encoder knows: no candidate", step, kept_percent)
-                return
+        if self._min_kept is not None and kept is not None and kept < self._min_kept and step > 0:
+            logger.info("Step %d keeps %.1f%% of what the starting encoder knows: no candidate", step, kept)
+            return
         self.step = step
         self.score = score
         with merged(model.encoder), atomic_folder(self.path) as aside:

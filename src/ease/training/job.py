@@ -24,7 +24,7 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
 from ease.encoders.poolings import training_head
 from ease.errors import EaseError
-from ease.evaluation.scores import average_main_scores
+from ease.evaluation.scores import average_main_scores, main_scores
 from ease.evaluation.scoring import DEVELOPMENT, RETENTION, score_tasks
 from ease.evaluation.tasks import build_tasks
 from ease.io.atomic import write_text_atomically
@@ -218,7 +218,7 @@ def development_evaluation(
 ) -> Evaluate | None:
     """Return a function that scores an encoder on evaluation tasks and averages the scores; None without tasks.
 
-    The mean score on the tasks of `retention` has the name `RETENTION`.
+    The main scores of the tasks of `retention` are named `retention/<task>`.
 
     Raises:
         EaseError: If a task or an option of it does not exist.
@@ -231,10 +231,9 @@ def development_evaluation(
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
         scores = score_tasks(encode_with(encoder), development_tasks)
         by_name = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in scores if score.main}
-        averages = {DEVELOPMENT: average_main_scores(scores)}
-        if retention_tasks:
-            averages[RETENTION] = average_main_scores(score_tasks(encode_with(encoder), retention_tasks))
-        return {**by_name, **averages}
+        retention = main_scores(score_tasks(encode_with(encoder), retention_tasks))
+        kept = {f"{RETENTION}/{task}": score for task, score in retention.items()}
+        return {**by_name, DEVELOPMENT: average_main_scores(scores), **kept}
 
     return evaluate
 

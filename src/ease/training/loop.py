@@ -358,7 +358,7 @@ def _evaluate_and_keep(
     if not process_rank():
         scores: dict[str, float] = {}
         if evaluate is not None:
-            scores = score_development(model, evaluate)
+            scores = best.add_retention(step, score_development(model, evaluate))
             progress.publish(step, scores)
         best.consider(step, model, scores.get(DEVELOPMENT), scores.get(RETENTION))
     progress.resume()

@@ -178,13 +178,14 @@ class TrainingOptions(StrictModel):
         None,
         ge=1,
         description="stop after this number of evaluations in a row below the starting encoder, and keep that encoder "
-        "if none was better; null: never stop, and never keep it",
+        "if none was better; null: never stop, and keep it only by `min_kept`",
     )
     min_kept: float | None = Field(
         None,
         ge=0,
-        description="of an encoder that knows languages already: the least that a checkpoint must keep of its scores "
-        "on the job's `retention` tasks, in percent; null: a checkpoint may lose anything",
+        description="of an encoder that knows languages already: the least that a checkpoint must keep of its score "
+        "on each of the job's `retention` tasks, in percent, or the starting encoder is kept; null: a checkpoint may "
+        "lose anything",
     )
     checkpoint_seconds: float = Field(
         120, ge=0, description="seconds between checkpoints, or nine times as long as one takes; 0: every step"

@@ -11,6 +11,7 @@ from ease.errors import EaseError
 from ease.options import split_words
 from ease.pipelines.acquire.checks import refuse_idle_sources
 from ease.pipelines.acquire_evaluation.checks import check_setting_tasks
+from ease.pipelines.acquire_evaluation.nodes import check_tasks
 from ease.pipelines.checks import PlannedRun
 from ease.pipelines.entity_embeddings.checks import check_start_encoder
 from ease.pipelines.options import COUNTRY_NAMES, SAMPLE, AcquireOptions
@@ -80,8 +81,10 @@ def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions
 
 
 def check_kept_tasks(_: Node, run: PlannedRun) -> None:
-    """Refuse tasks without the names of countries, by which a run tells what the starting encoder knows."""
-    if COUNTRY_NAMES not in (split_words(run.parameter("teach.kept_tasks")) or ()):
+    """Refuse unknown tasks, and a list without the names of countries, by which a run tells what an encoder knows."""
+    kept_tasks = split_words(run.parameter("teach.kept_tasks")) or ()
+    check_tasks(kept_tasks, run.parameter("tasks"))
+    if COUNTRY_NAMES not in kept_tasks:
         raise EaseError(
             f"`teach.kept_tasks` lacks {COUNTRY_NAMES}, which says which languages the starting encoder knows: add it."
         )

@@ -14,7 +14,6 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import RANDOM, EncodingOptions, RespellingOptions
 from ease.entities.translations import FIRST_SENTENCE, NAME
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.lazy import DataFrame, Table, pd
@@ -39,10 +38,18 @@ from ease.pipelines.teach.knowledge import (
     TaughtLetters,
     is_multilingual,
     known_subsets,
+    known_tasks,
     retention_tasks,
     score_retention,
+    share_kept,
 )
-from ease.pipelines.teach.page import describe_known, describe_languages, describe_start, describe_training
+from ease.pipelines.teach.page import (
+    describe_known,
+    describe_languages,
+    describe_retention,
+    describe_start,
+    describe_training,
+)
 from ease.pipelines.teach.prompts import choose_prompt
 from ease.pipelines.teach.setting import AUTO, check_taught_languages
 from ease.pipelines.teach.translations import find_name_pairs, pivot_language, text_pairs
@@ -72,6 +79,7 @@ from ease.reporting.teaching import (
     describe_letters,
     explain_start,
     keeps_start,
+    learning_curve,
     render_teaching,
     summarize_kinds,
 )
@@ -262,6 +270,7 @@ def learn_letters(
     language: str,
     min_kept: float,
     kept_tasks: Sequence[str],
+    kept_sentences: int,
     work: str,
 ) -> dict[str, Any]:
     """Measure which languages an encoder knows, and learn which letters of the new one it should read as others.
@@ -276,8 +285,13 @@ def learn_letters(
     if encoder_choice["encoder"].startswith(RANDOM):
         return TaughtLetters(reason="its tokenizer is trained on the language itself").model_dump(mode="json")
     encode = encode_with(load_encoder(str(starting_encoder)))
-    retention = retention_tasks(kept_tasks, tasks, evaluation_data)
-    before, country_names = score_retention(encode, retention)
+    retention = retention_tasks(kept_tasks, tasks, evaluation_data, kept_sentences)
+    if not retention.keys() - {COUNTRY_NAMES}:
+        logger.warning(
+            "What the encoder keeps is measured by names of countries alone, which hardly see bad training: "
+            "`acquire_evaluation.fetch=true` downloads sentences (docs/your_language.md)"
+        )
+    start_scores = score_retention(encode, retention)
     translations = find_name_pairs(sentences, sitelinks, setting, language)
     names = translations[translations["kind"] == NAME]
     # Names of every fifth item are held out, with the first sentences.
@@ -288,13 +302,13 @@ def learn_letters(
     texts = list(drawn_sentences(of_language, setting))
     shuffled = names[~is_held_out].sample(frac=1, random_state=setting.encoder.seed)
     respelling = learn_respelling(starting_encoder, encode, texts, text_pairs(shuffled), held_out, options)
-    letters = TaughtLetters(**respelling.model_dump(), country_names=country_names)
+    letters = TaughtLetters(**respelling.model_dump(), start_scores=start_scores)
     if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelling") / "encoder"
         respell_start(starting_encoder, letters.pieces, folder)
-        after, _ = score_retention(encode_with(load_encoder(str(folder))), retention)
+        known = known_tasks(retention, start_scores, language)
+        kept = share_kept(start_scores, score_retention(encode_with(load_encoder(str(folder))), known))
         shutil.rmtree(folder)
-        kept = 100 * after / max(before, 1e-9)
         letters = letters.model_copy(update={"kept": kept})
         if kept < min_kept:
             reason = f"only {kept:.1f}% of what the starting encoder knows of other languages would be kept"
@@ -324,6 +338,7 @@ def teach_encoder(
     train: bool | None,
     min_kept: float,
     kept_tasks: Sequence[str],
+    kept_sentences: int,
     tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
@@ -342,8 +357,10 @@ def teach_encoder(
     Args:
         accept: Whether `latest` links to the model even if it is the starting encoder, unchanged.
         train: Whether to train; None: if the starting encoder knows few languages.
-        min_kept: Minimum share that a checkpoint keeps of the starting encoder's scores on `kept_tasks`, in percent.
+        min_kept: Minimum share that a checkpoint keeps of the starting encoder's score on each of `kept_tasks`, in
+            percent.
         kept_tasks: Tasks that measure what the starting encoder knows.
+        kept_sentences: Maximum number of pairs of each of their subsets.
     """
     setting = _starting_from(setting, encoder_choice)
     letters = TaughtLetters.model_validate(respelling)
@@ -356,7 +373,8 @@ def teach_encoder(
         if not encoder_choice["encoder"].startswith(RANDOM):
             # A checkpoint that damages what the starting encoder knows is not the best one.
             tasks = {**tasks, AUDIT: {**tasks[AUDIT], "start": str(starting_encoder)}}
-        retention = _retention(kept_tasks, tasks, evaluation_data, letters.country_names)
+        retention = retention_tasks(kept_tasks, tasks, evaluation_data, kept_sentences)
+        retention = known_tasks(retention, letters.start_scores, setting.languages[0])
         if retention and recipe.training.get("min_kept") is None:
             recipe = recipe.model_copy(update={"training": {**recipe.training, "min_kept": min_kept}})
         encoder, history = train_encoder(
@@ -382,21 +400,6 @@ def teach_encoder(
     if is_unchanged and not accept:
         withhold(encoder)
     return encoder, history
-
-
-def _retention(
-    kept_tasks: Sequence[str],
-    tasks: TaskParameters,
-    evaluation_data: dict[str, Any],
-    country_names: dict[str, float],
-) -> dict[str, dict[str, Any]]:
-    """Return the tasks that measure what the starting encoder keeps; none if it knows no language."""
-    known_languages = known_subsets(country_names)
-    if not known_languages:
-        return {}
-    retention = retention_tasks(kept_tasks, tasks, evaluation_data)
-    retention[COUNTRY_NAMES] = {**retention[COUNTRY_NAMES], "subsets": known_languages}
-    return retention
 
 
 def _decide_training(train: bool | None, country_names: dict[str, float]) -> bool:
@@ -458,6 +461,7 @@ def report_teaching(
     language: str,
     accept: bool,
     train: bool | None,
+    min_kept: float,
     work: str,
 ) -> tuple[Path, DataFrame]:
     """Write one page with the scores before and after, the training data and the development curve.
@@ -476,9 +480,7 @@ def report_teaching(
     caption = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
     logger.info("%s\n%s", caption, format_table(summarize_kinds(scores)))
     log_table(scores, "teaching_scores")
-    curve = pd.DataFrame([row for row in history if row["name"] == DEVELOPMENT])
-    if len(curve):
-        curve = curve[["step", "value"]].rename(columns={"value": "development"})
+    curve = learning_curve(history)
     dates = sorted({str(dump["dump_date"] or "unknown") for dump in dumps["wikipedia"]})
     types = "none (no Wikidata dump with types)"
     if dumps["wikidata"]:
@@ -489,6 +491,7 @@ def report_teaching(
         "Dumps": f"{dumps['source']}, dated {', '.join(dates)}",
         "Entities": f"{entity_vocabulary.count().execute():,}",
         "Languages that the starting encoder knows": describe_known(letters.country_names),
+        f"Each must keep {min_kept:g}%": describe_retention(letters.start_scores, language),
         "Letters": describe_letters(letters, letters.kept),
         "Trained": describe_training(history, setting.dev_tasks, train),
         "Hard negatives": types,

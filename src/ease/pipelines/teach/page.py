@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from ease.lazy import DataFrame, pd
 from ease.options import Rows
-from ease.pipelines.teach.knowledge import known_subsets
+from ease.pipelines.teach.knowledge import KNOWN_SCORE, known_scores, known_subsets
 
 
 def describe_start(encoder_choice: dict[str, Any]) -> str:
@@ -26,6 +27,15 @@ def describe_known(country_names: dict[str, float]) -> str:
         return "none: its weights were random"
     scores = ", ".join(f"{subset} {score:.0f}" for subset, score in country_names.items())
     return f"{len(known_subsets(country_names))} of {len(country_names)}, by the names of countries ({scores})"
+
+
+def describe_retention(start_scores: dict[str, dict[str, float]], language: str) -> str:
+    """List the tasks that the model must keep, with the number of subsets and the starting encoder's mean."""
+    known = known_scores(start_scores, language)
+    tasks = [f"{task} {fmean(scores.values()):.1f} ({len(scores)})" for task, scores in known.items()]
+    if not tasks:
+        return "nothing: the starting encoder knows no task"
+    return f"{', '.join(tasks)}: the starting encoder's mean (number of sets with at least {KNOWN_SCORE:g} points)"
 
 
 def describe_training(history: Rows, dev_tasks: Sequence[str], train: bool | None) -> str:

@@ -39,9 +39,11 @@ class TeachOptions(StrictModel):
     )
     train: bool | None = Field(description="whether to train; null: if the starting encoder knows few languages")
     min_kept: float = Field(
-        description="minimum share that the model keeps of the starting encoder's scores on `kept_tasks`, in percent"
+        description="minimum share that the model keeps of the starting encoder's score on each of `kept_tasks`, in "
+        "percent"
     )
     kept_tasks: Words = Field(description="tasks that measure what the starting encoder knows, if their sets are there")
+    kept_sentences: int = Field(ge=2, description="maximum number of pairs of each parallel set of `kept_tasks`")
     max_unknown_words: float = Field(
         description="highest share of the language's words, in percent, with a token that the encoder does not know"
     )

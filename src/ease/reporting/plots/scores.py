@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP
 from ease.lazy import go, pd, subplots
 from ease.reporting.plots.style import (
     PUBLISHED_STYLES,
@@ -88,6 +88,7 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     """
     title = "Training curves"
     history = history.dropna(subset="value")
+    history = history[history["name"] != KEPT_STEP]
     if history.empty:
         return empty_figure(title)
     scores = {name for name in history["name"].unique() if name.partition("/")[0] == DEVELOPMENT}
