@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from ease.evaluation.items import mean_items
+from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import write_items
+from ease.evaluation.scores import Score
 from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP, RETENTION
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import (
@@ -119,6 +125,25 @@ def test_subsets_of_a_taught_language_are_new(language: str, task: str, new: str
     changes = compare_before_after(before, after, language).set_index("subset")
     assert changes["kind"].to_dict() == {new: "new", old: "old"}
     assert changes["gain"].to_dict() == {new: 50.0, old: -1.0}
+
+
+def test_a_gain_has_the_interval_of_paired_resamples(tmp_path: Path) -> None:
+    """Each of 60 items that the taught encoder finds was found before, and 12 more are."""
+    hits = {"before": np.arange(100) < 60, "after": np.arange(100) < 72}
+    rows = {}
+    for name, found in hits.items():
+        items = mean_items(found.astype(float))
+        score = Score("tatoeba", "csb-eng", "accuracy", 100 * float(found.mean()), main=True, items=items)
+        (measured,), resampled = with_intervals([score])
+        write_items(tmp_path / f"{name}.parquet", [measured], resampled)
+        rows[name] = [{**measured.row(), "data": "one", "items": f"{name}.parquet"}]
+    (row,) = compare_before_after(rows["before"], rows["after"], "csb", tmp_path).to_dict("records")
+    assert row["gain"] == pytest.approx(12)
+    # The gain is binomial: 12 of 100, with a standard error of 3.2; unpaired, it would be 6.7.
+    assert (row["low"], row["high"]) == pytest.approx((12 - 1.96 * 3.25, 12 + 1.96 * 3.25), abs=1)
+    changed = [{**rows["after"][0], "data": "another"}]
+    (row,) = compare_before_after(rows["before"], changed, "csb", tmp_path).to_dict("records")
+    assert np.isnan(row["low"]), "the scores are of other items"
 
 
 @pytest.mark.parametrize(("kept_step", "keeps"), [(0.0, True), (9.0, False), (None, True)])

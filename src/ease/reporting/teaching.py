@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ease.encoders.learnt_letters import Respelling
+from ease.evaluation.resampling import Interval, interval
 from ease.evaluation.scoring import DEVELOPMENT, KEPT_STEP, RETENTION, has_any_language
 from ease.lazy import pd
 from ease.reporting.markdown_tables import format_table
+from ease.reporting.own import cached_resamples
 from ease.reporting.score_summaries import main_figures
 from ease.wikimedia.languages import Language
 
@@ -27,15 +30,27 @@ LISTED_CHANGES = 5
 
 
 def compare_before_after(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], language: str
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    language: str,
+    cache: Path | None = None,
 ) -> pd.DataFrame:
     """Return the main score of each subset that both encoders were scored on.
 
+    Args:
+        before: Rows of scores of the starting encoder.
+        after: Rows of scores of the taught one.
+        language: Code of the taught language.
+        cache: Folder of the files of items, from which the intervals are computed; without it, there are none.
+
     Returns:
-        Columns task, subset, metric, kind (`new`: the subset has the language; `old`: all others), before, after, gain.
+        Columns task, subset, metric, kind (`new`: the subset has the language; `old`: all others), before, after, gain,
+        low and high (limits of the gain's 95% interval by paired bootstrap over the test items; missing if the scores
+        are not of the same items).
     """
     columns = ["task", "subset", "metric"]
-    joined = _main_scores(before, "before").merge(_main_scores(after, "after"), on=columns)
+    both = _main_scores(before).merge(_main_scores(after), on=columns, suffixes=("_before", "_after"))
+    joined = both[columns].assign(before=both["value_before"], after=both["value_after"])
     kinds = []
     for name in joined["subset"]:
         if has_any_language(str(name), [language]):
@@ -44,17 +59,31 @@ def compare_before_after(
             kinds.append(OLD_LANGUAGE)
     # The type is given, since it would be another one for an empty table.
     joined.insert(3, "kind", pd.Series(kinds, index=joined.index, dtype=object))
-    return joined.assign(gain=joined["after"] - joined["before"])
+    intervals = [_gain_interval(row, cache) for row in both.to_dict("records")]
+    limits = pd.DataFrame(intervals, index=joined.index, columns=["low", "high"], dtype=float)
+    return joined.assign(gain=joined["after"] - joined["before"]).join(limits)
 
 
-def _main_scores(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """Return task, subset, metric and, in a column `name`, the value of main scores of complete embeddings."""
-    columns = ["task", "subset", "metric", "value"]
+def _main_scores(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return task, subset, metric, value, and the versions and files of the items, of complete embeddings."""
+    columns = ["task", "subset", "metric", "value", "data", "items"]
     records = [dict(row) for row in rows if row.get("value") is not None and row.get("dimension") is None]
     scores = pd.DataFrame(records, columns=[*columns, "main"])
     if records:
         scores = main_figures(scores)
-    return scores[columns].rename(columns={"value": name})
+    return scores[columns]
+
+
+def _gain_interval(row: Mapping[str, Any], cache: Path | None) -> Interval | tuple[None, None]:
+    """Return the interval of the gain on the same resamples of the test items; of no two such scores: no limits."""
+    files = [row["items_before"], row["items_after"]]
+    if cache is None or not all(isinstance(file, str) and file for file in files):
+        return (None, None)
+    key = (row["subset"], row["metric"])
+    resampled = [cached_resamples(cache / file).get(key) for file in files]
+    if row["data_before"] != row["data_after"] or resampled[0] is None or resampled[1] is None:
+        return (None, None)
+    return interval(resampled[1] - resampled[0])
 
 
 def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
@@ -167,7 +196,9 @@ def render_teaching(
         verdict,
         f'Load the model by `SentenceTransformer("{TAUGHT_MODEL}")`; `make demo ARGS=--setting=teach` searches its '
         "sentences.",
-        "Means of the main scores, in points of 100. `new`: subsets with the language.",
+        "Means of the main scores, in points of 100. `new`: subsets with the language. In the tables below, `low` and "
+        "`high` are the limits of the gain's 95% interval: paired bootstrap over the test items, which says nothing of "
+        "other training seeds.",
         summary,
     ]
     tables = {name: taught_scores, "Largest losses of others": losses, "Largest gains of others": gains}

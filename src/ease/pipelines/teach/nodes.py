@@ -462,6 +462,7 @@ def report_teaching(
     accept: bool,
     train: bool | None,
     min_kept: float,
+    encoding: EncodingOptions,
     work: str,
 ) -> tuple[Path, DataFrame]:
     """Write one page with the scores before and after, the training data and the development curve.
@@ -470,7 +471,7 @@ def report_teaching(
         The page, in Markdown; the scores of each subset before and after.
     """
     letters = TaughtLetters.model_validate(respelling)
-    scores = compare_before_after(before, after, language)
+    scores = compare_before_after(before, after, language, encoding.cache)
     pairs = training_pairs.group_by("language").agg(pairs=training_pairs.count()).to_pandas()
     verdict = ""
     if keeps_start(history) and not letters.helps:

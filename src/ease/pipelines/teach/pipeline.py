@@ -186,6 +186,8 @@ def _report() -> Pipeline:
             "params:teach.accept",
             "params:teach.train",
             "params:teach.min_kept",
+            # Its cache has the scores' items, from which the intervals of gains are computed.
+            "params:encoding",
             "params:work",
         ],
         outputs=["teach.teaching_page", "teach.teaching_scores"],
