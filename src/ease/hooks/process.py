@@ -151,7 +151,8 @@ _split_string = kedro_options.split_string
 def split_values(ctx: click.Context, param: Any, value: str) -> list[str]:
     """Split an option's value at commas that end a value.
 
-    In `--params`, a part continues a list if it has no `=` (`languages=en,it`), or inside brackets (`languages=[en,it]`).
+    In `--params`, a part continues a list if it has no `=` (`languages=en,it`), or inside brackets
+    (`languages=[en,it]`).
     """
     # Kedro's `%reload_kedro --params`, of notebooks, names no option.
     has_values = param is None or param.name == "params"
