@@ -129,7 +129,7 @@ viz: $(RUN)  ## Show the pipelines in a browser
 mlflow: $(RUN)  ## Compare the runs in a browser
 	@$(BIN)/python -m ease.servers mlflow $(ARGS)
 
-notebook: $(NOTEBOOK)  ## Open the notebooks in a browser
+notebook: $(NOTEBOOK)  ## Open the notebooks in a browser; as root: ARGS=--allow-root
 	$(BIN)/jupyter-notebook --notebook-dir=notebooks $(ARGS)
 
 lock:  ## Write uv.lock with the versions of constraints.txt; needs uv
