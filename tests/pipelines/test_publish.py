@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import ModelCard, constants
+from kedro.io import DataCatalog, MemoryDataset
 from mlflow.tracking import MlflowClient
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
@@ -21,6 +22,8 @@ from sentence_transformers import SentenceTransformer
 import ease
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
+from ease.pipelines.checks import find_faults
+from ease.pipelines.publish import pipeline as publish
 from ease.pipelines.publish.nodes import PublishOptions, announce, write_folder
 from scripts import list_models
 from tests.encoders.tiny import tiny_encoder
@@ -105,6 +108,22 @@ def test_without_forms_none_of_an_older_folder_stay(published: tuple[Project, Pa
     assert (tmp_path / "made" / "onnx").is_dir()
     assert written(project, tmp_path / "made")["forms"] == []
     assert not list((tmp_path / "made").rglob("*onnx*"))
+
+
+def test_forms_without_their_libraries_are_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ease.encoders.exports.find_spec", lambda name: name == "onnx" or None)
+
+    def faults(**options: Any) -> list[str]:
+        published = PublishOptions(setting="teach", method="ease_plus", **options)
+        parameters = {"params:publish": published, "params:engine": "duckdb"}
+        catalog = DataCatalog({name: MemoryDataset(value) for name, value in parameters.items()})
+        return find_faults(publish.create_pipeline(), catalog, tmp_path, 0)
+
+    (fault,) = faults(forms=["onnx"])
+    assert "need onnxscript, onnxruntime: run `pip install onnxscript onnxruntime`, or set `forms` to []" in fault
+    assert faults() == faults(forms=["onnx"], what="mewsc16") == []
 
 
 def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Path) -> None:

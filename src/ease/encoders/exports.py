@@ -64,15 +64,23 @@ class Exported(NamedTuple):
     mean_cosine: float
 
 
+def check_libraries(forms: Sequence[Form]) -> None:
+    """Raise EaseError if a library of the forms is not installed."""
+    libraries = [name for form in forms for name in _LIBRARIES[form]]
+    if missing := [name for name in dict.fromkeys(libraries) if find_spec(name) is None]:
+        raise EaseError(
+            f"The forms {', '.join(forms)} need {', '.join(missing)}: run `pip install {' '.join(missing)}`, or set "
+            "`forms` to []."
+        )
+
+
 def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
     """Check that the libraries of the forms are installed, and that they can express an encoder."""
     if not forms:
         return
-    libraries = [name for form in forms for name in _LIBRARIES[form]]
+    check_libraries(forms)
     names = ", ".join(forms)
     remedy = "set `forms` to []."
-    if missing := [name for name in dict.fromkeys(libraries) if find_spec(name) is None]:
-        raise EaseError(f"The forms {names} need {', '.join(missing)}: run `pip install {' '.join(missing)}`.")
     if not isinstance(encoder[0], Transformer):
         raise EaseError(
             f"{names}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are exported: "
