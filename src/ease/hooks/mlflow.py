@@ -196,8 +196,8 @@ class Tracking:
                 client.log_param(run_id, f"data.{dataset}", version)
             client.log_inputs(run_id, [entry for _, entry in data.values()])
             if KEPT_STEP in run.data.tags:
-                for dataset in trained_on:
-                    link_metrics(run_id, {TOTAL: (dataset.name, dataset.digest)})
+                for source in trained_on:
+                    link_metrics(run_id, {TOTAL: (source.name, source.digest)})
             if METHOD_RUN.fullmatch(name):
                 client.set_tag(run_id, NAME_TAG, ", ".join([name, *name_overrides(self._run.overrides, name)]))
 
