@@ -263,10 +263,11 @@ def test_missing_folders_of_dumps_are_named_together(context: KedroContext, tmp_
 
 
 def test_a_language_is_taught_beside_others_than_english_with_a_pivot_of_these(context: KedroContext) -> None:
-    given = {"teach__language": "eo", "teach__companions": "de"}
-    (fault,) = faults_of(context, "teach", **given)
-    assert "set `audit.pivot` to one of these, such as de, or add en" in fault
-    assert faults_of(context, "teach", audit__pivot="de", **given) == []
+    given = {"teach__language": "eo", "teach__companions": "de fr"}
+    assert faults_of(context, "teach", **given) == [], "the first companion is the pivot"
+    assert faults_of(context, "teach", audit__pivot="fr", **given) == []
+    (fault,) = faults_of(context, "teach", audit__pivot="it", **given)
+    assert "`audit.pivot` it, and the setting teach has eo, de, fr: set `audit.pivot` to one of these" in fault
 
 
 def test_the_sets_that_teach_makes_may_be_named_as_its_test_tasks(context: KedroContext) -> None:

@@ -29,7 +29,7 @@ OLDER_CODES: dict[str, str] = _DATA["older_codes"]
 """Codes that MediaWiki uses now, and the older codes of the same wikis."""
 # Large Wikipedias, the largest first.
 _LARGE: tuple[str, ...] = tuple(_DATA["large"])
-_ENGLISH = "en"
+ENGLISH = "en"
 # Maximum number of companions beside English.
 _MOST_RELATED = 2
 # `nb` is left out: the language tag of the Norwegian Wikipedia is its own code, `no`.
@@ -100,7 +100,7 @@ class Language:
     @property
     def english_name(self) -> str:
         """CLDR's English name: `Chinese`; the code of a language without one."""
-        names = Locale(_ENGLISH).languages
+        names = Locale(ENGLISH).languages
         primary = self.bcp_47.partition("-")[0]
         # CLDR names some languages by the group that they belong to.
         group = get_global("language_aliases").get(primary, primary)
@@ -172,7 +172,7 @@ def nearest_companions(language: str, among: Collection[str] | None = None) -> l
     """
     import icu
 
-    candidates = [code for code in _LARGE if code not in (language, _ENGLISH) and (among is None or code in among)]
+    candidates = [code for code in _LARGE if code not in (language, ENGLISH) and (among is None or code in among)]
     related: list[str] = []
     while candidates and len(related) < _MOST_RELATED:
         # A matcher returns its best match only, so it is built again without the languages that are chosen already.
@@ -185,4 +185,4 @@ def nearest_companions(language: str, among: Collection[str] | None = None) -> l
         if index < 0:
             break
         related.append(candidates.pop(index))
-    return [code for code in (_ENGLISH, *related) if code != language]
+    return [code for code in (ENGLISH, *related) if code != language]

@@ -37,20 +37,6 @@ from ease.reporting.markdown_tables import format_table
 logger = logging.getLogger(__name__)
 
 
-def check_pivot(options: AuditOptions, setting: Setting) -> None:
-    """Refuse a setting without the pivot, or without another language."""
-    if options.pivot in setting.languages and len(setting.languages) > 1:
-        return
-    remedy = f"give it {options.pivot} and another language"
-    if len(setting.languages) > 1:
-        # The first language of `teach` is the one to teach.
-        remedy = f"set `audit.pivot` to one of these, such as {setting.languages[1]}, or add {options.pivot}"
-    raise EaseError(
-        f"An audit matches sentences of other languages with `audit.pivot` {options.pivot}, and the setting "
-        f"{setting.name} has {', '.join(setting.languages)}: {remedy}."
-    )
-
-
 def find_audit_candidates(
     sentences: Table,
     links: Table,
@@ -61,7 +47,6 @@ def find_audit_candidates(
     setting: Setting,
 ) -> Table:
     """Find the sentences that the setting's audit can use."""
-    check_pivot(options, setting)
     if not has_items(dumps):
         raise EaseError(
             "An audit joins articles by their Wikidata items: give a Wikidata dump (`acquire.wikidata`), or the "

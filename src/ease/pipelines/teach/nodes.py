@@ -51,8 +51,8 @@ from ease.pipelines.teach.page import (
     describe_training,
 )
 from ease.pipelines.teach.prompts import choose_prompt
-from ease.pipelines.teach.setting import AUTO, check_taught_languages
-from ease.pipelines.teach.translations import find_name_pairs, pivot_language, text_pairs
+from ease.pipelines.teach.setting import AUTO, check_taught_languages, pivot_of
+from ease.pipelines.teach.translations import find_name_pairs, text_pairs
 from ease.pipelines.tracked_training import (
     TrainingData,
     describe_data,
@@ -165,8 +165,8 @@ def choose_taught_encoder(
     kinds = {str(kind): text_pairs(rows) for kind, rows in translations.groupby("kind") if len(rows) > 1}
     if not kinds:
         raise EaseError(
-            f"`teach.encoder=auto` compares encoders on articles of {language} and {pivot_language(setting)} about the "
-            "same items, and there are none: name an encoder."
+            f"`teach.encoder=auto` compares encoders on articles of {language} and {pivot_of(setting.languages)} about "
+            "the same items, and there are none: name an encoder."
         )
     scores = Rows()
     for candidate in split_words(candidates):

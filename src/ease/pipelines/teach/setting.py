@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import TEACH
 from ease.sample.options import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages, nearest_companions
+from ease.wikimedia.languages import ENGLISH, WIKIPEDIA_LANGUAGES, check_codes, check_languages, nearest_companions
 
 AUTO = "auto"
 """Value of `teach.encoder` that selects the best of `teach.candidates`"""
@@ -53,8 +54,15 @@ TEACH_FIELDS: dict[str, FieldInfo] = {f"{TEACH}.{name}": field for name, field i
 """The fields of `TeachOptions` by the parameters' names"""
 
 
+def pivot_of(languages: Sequence[str]) -> str:
+    """Return the language whose texts a taught language's are compared with: English, or else the first companion."""
+    if ENGLISH in languages:
+        return ENGLISH
+    return languages[1]
+
+
 def complete_taught_setting(parameters: dict[str, Any]) -> None:
-    """Fill in, in place, the languages and the encoder of `teach.setting` that the configuration leaves null.
+    """Fill in, in place, the languages, the encoder and the audit's pivot that the configuration leaves null.
 
     Raises:
         EaseError: If `teach.language` is no Wikipedia's code.
@@ -78,6 +86,11 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
         elif companions is None:
             companions = nearest_companions(language)
         setting["languages"] = list(dict.fromkeys([language, *companions]))
+    languages = split_words(setting["languages"])
+    audit = parameters.get("audit")
+    # The audit's own default is English.
+    if isinstance(audit, dict) and audit.get("pivot") is None and len(languages) > 1 and ENGLISH not in languages:
+        audit["pivot"] = pivot_of(languages)
     encoder = setting.get("encoder")
     if isinstance(encoder, dict) and encoder.get("name") is None:
         encoder["name"] = taught.get("encoder")

@@ -5,22 +5,15 @@ from __future__ import annotations
 from ease.entities.translations import find_translations
 from ease.lazy import DataFrame, Table
 from ease.pipelines.setting import Setting
-from ease.pipelines.teach.country_names import NAMES_PIVOT
+from ease.pipelines.teach.setting import pivot_of
 
 PAIR_CHARACTERS = 300
 """Characters of a first sentence, more than the shortest encoder reads"""
 
 
-def pivot_language(setting: Setting) -> str:
-    """Return the companion whose names the language's are compared with."""
-    if NAMES_PIVOT in setting.languages:
-        return NAMES_PIVOT
-    return setting.languages[1]
-
-
 def find_name_pairs(sentences: Table, sitelinks: Table, setting: Setting, language: str) -> DataFrame:
     """Return what articles of the language and a companion say of the same items, always in the same order."""
-    translations = find_translations(sentences, sitelinks, language, pivot_language(setting))
+    translations = find_translations(sentences, sitelinks, language, pivot_of(setting.languages))
     return translations.order_by("kind", "entity", "text").to_pandas()
 
 
