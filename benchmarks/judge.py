@@ -11,6 +11,7 @@ judge. The rows of the table are also written there, as `rows.jsonl`.
 
 from __future__ import annotations
 
+import gc
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,6 +86,8 @@ class Embeddings:
         with partial.open("wb") as file:
             np.save(file, embeddings)
         partial.rename(self._file(name))
+        # An encoder refers to itself: without this, the copies of all runs stay in memory.
+        gc.collect()
         print(f"{name}: encoded", flush=True)
 
     def scores(self, name: str, tasks: Sequence[Task]) -> Iterator[Score]:
