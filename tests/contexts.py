@@ -22,7 +22,8 @@ from kedro.pipeline import Pipeline
 from mlflow.tracking import fluent
 from omegaconf import OmegaConf
 
-from ease.hooks.names import ConfigLoader, Names
+from ease.hooks.configuration import ConfigLoader
+from ease.hooks.names import Names
 from ease.pipeline_registry import register_pipelines
 from ease.settings import CONFIG_LOADER_ARGS
 from tests.project import Project

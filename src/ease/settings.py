@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ease.hooks import HOOKS as HOOKS
-from ease.hooks.names import ConfigLoader
+from ease.hooks.configuration import ConfigLoader
 
 # Where this plugin is installed, it would open a second run.
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")

@@ -9,7 +9,7 @@ import pytest
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import build_task
-from ease.hooks.names import ConfigLoader
+from ease.hooks.configuration import ConfigLoader
 from ease.settings import CONFIG_LOADER_ARGS
 from tests.contexts import load_catalog
 from tests.project import Project, make_project
