@@ -29,6 +29,24 @@ def test_sentences_follow_the_rules_of_the_language(language: str, engine: Split
     assert split(language, text, engine) == sentences
 
 
+@both_engines
+@pytest.mark.parametrize(
+    ("language", "text", "sentences"),
+    [
+        ("ru", "Джон (англ. John) жил. Он умер.", ["Джон (англ. John) жил.", "Он умер."]),
+        ("hy", "Ջոնը (անգլ. John) ապրել է։ Նա մահացավ։", ["Ջոնը (անգլ. John) ապրել է։", "Նա մահացավ։"]),
+        ("uk", "😀 Мова (давн.-гр. Ἑλλάς) є.", ["😀 Мова (давн.-гр. Ἑλλάς) є."]),
+        ("en", "So it is (or was. It is not.", ["So it is (or was.", "It is not."]),
+        ("en", "Yes (a.\nNo) b.", ["Yes (a.", "No) b."]),
+        ("en", "Yes (a. ", ["Yes (a."]),
+    ],
+)
+def test_an_abbreviation_after_a_bracket_ends_no_sentence(
+    language: str, text: str, sentences: list[str], engine: SplitterEngine
+) -> None:
+    assert split(language, text, engine) == sentences
+
+
 def test_the_greek_question_mark_ends_a_sentence_in_greek_only() -> None:
     """polyglot's own tokenizer gives every language the same rules."""
     assert split("en", "Τι; Ναι.") == ["Τι; Ναι."]

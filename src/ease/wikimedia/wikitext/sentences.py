@@ -21,6 +21,8 @@ from ease.wikimedia.wikitext.passes import cut_sentences
 SplitterEngine = Literal["polyglot", "icu"]
 _Boundaries = Callable[[str], Sequence[int]]
 """Function that returns the UTF-16 offsets of a text's sentence ends."""
+# An abbreviation after an opening bracket, as of a language in `(англ. John)`, up to the next word of the line.
+_ABBREVIATION = re.compile(r"\(([^\W\d_][\w.-]{0,12}\.)[^\S\n]+(?=\S)")
 _WIDE = re.compile("[\U00010000-\U0010ffff]")
 _NOT_INSTALLED = (
     "The sentence splitter polyglot is not installed: choose icu (`ingest.splitter=icu`), which finds the same "
@@ -49,7 +51,7 @@ class SentenceSplitter:
     def split(self, text: str) -> tuple[list[int], list[str]]:
         """Return the offsets in characters and the texts of the sentences, without surrounding white space.
 
-        A newline always ends a sentence.
+        A newline always ends a sentence. An abbreviation in small letters after an opening bracket ends none.
         """
         if not text:
             return [], []
@@ -60,6 +62,9 @@ class SentenceSplitter:
             # Offset in UTF-16 units after each wide character.
             wide_ends = [place + index + 2 for index, place in enumerate(wide_places)]
             boundaries = [boundary - bisect_right(wide_ends, boundary) for boundary in boundaries]
+        inside = {match.end() for match in _ABBREVIATION.finditer(text) if match[1].islower()}
+        if not inside.isdisjoint(boundaries):
+            boundaries = [boundary for boundary in boundaries if boundary not in inside]
         return cut_sentences(text, boundaries)
 
 
