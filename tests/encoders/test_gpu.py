@@ -13,7 +13,8 @@ from ease.encoders.batches import FullMemoryError
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions
-from ease.encoders.token_batches import TokenBatches, without_waiting
+from ease.encoders.attention import without_waiting
+from ease.encoders.token_batches import TokenBatches
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
 SENTENCES = [f"{'word ' * (1 + row % 37)}{row}" for row in range(400)]

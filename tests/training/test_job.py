@@ -124,6 +124,8 @@ def test_bf16_casts_each_weight_once_a_step(make_job: MakeJob, monkeypatch: pyte
 
     class CastCounter(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten._foreach_copy_.default:
+                casts[-1].update(weight.data_ptr() for weight in args[1])
             if func is torch.ops.aten._to_copy.default and kwargs["dtype"] is torch.bfloat16:
                 casts[-1][args[0].data_ptr()] += 1
             return func(*args, **(kwargs or {}))
@@ -133,7 +135,7 @@ def test_bf16_casts_each_weight_once_a_step(make_job: MakeJob, monkeypatch: pyte
         casts.append(Counter())
         with CastCounter():
             terms = plain_forward(model, batch)
-        weights = {parameter.data_ptr() for parameter in model.encoder.parameters()}
+        weights = {weight.data_ptr() for weight in model.encoder.parameters()}
         casts[-1] = Counter({address: count for address, count in casts[-1].items() if address in weights})
         return terms
 

@@ -29,8 +29,17 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from ease.device import best_device
-from ease.encoders.batches import GPU_SENTENCES, advise_on_full_memory, encode_batches, in_smaller_batches, make_batches
+from ease.encoders.attention import use_cpu_attention
+from ease.encoders.batches import (
+    GPU_SENTENCES,
+    HALF_TOKENS,
+    advise_on_full_memory,
+    encode_batches,
+    in_smaller_batches,
+    make_batches,
+)
 from ease.encoders.encoder import embedding_dimension, load_encoder
+from ease.encoders.onednn import has_onednn, pack_weights
 from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.encoders.precision import faster_cpu_precision
 from ease.encoders.prompts import ROLES, Use, prompt_for
@@ -43,7 +52,7 @@ from ease.similarity.encode import Role
 
 logger = logging.getLogger(__name__)
 
-EMBEDDINGS_VERSION = 4
+EMBEDDINGS_VERSION = 5
 """Raise it if an encoder now gives other embeddings: cached embeddings, and scores computed from them, are stale."""
 UNIT = 8192
 """Sentences that a GPU encodes between two yields, and the least number that is written to the cache at once."""
@@ -262,7 +271,11 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
             if isinstance(tensor, nn.Parameter):
                 half = nn.Parameter(half, requires_grad=False)
             memo[id(tensor)] = half
-    return copy.deepcopy(model, memo)
+    half_model = copy.deepcopy(model, memo)
+    if model.device.type == "cpu" and has_onednn():
+        use_cpu_attention(half_model)
+        pack_weights(half_model, HALF_TOKENS)
+    return half_model
 
 
 def _single(model: SentenceTransformer, embeddings: Tensor) -> Tensor:

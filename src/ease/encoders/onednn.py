@@ -1,6 +1,8 @@
-"""Linear layers with oneDNN's matrix products, in single precision on a CPU.
+"""Linear layers with oneDNN's matrix products on a CPU.
 
-torch's products are MKL's, which do not use AVX-512 on AMD processors; oneDNN's do. They are equal up to rounding.
+In single precision, torch's products are MKL's, which do not use AVX-512 on AMD processors; oneDNN's do. In half
+precision, torch's are oneDNN's, which rearrange the weights in each product; here, they are rearranged once. All are
+equal up to rounding.
 """
 
 from __future__ import annotations
@@ -110,3 +112,27 @@ def onednn_products(encoder: nn.Module) -> Iterator[None]:
     finally:
         for module in replaced:
             module.__class__ = nn.Linear
+
+
+class PackedLinear(nn.Linear):
+    """A linear layer in half precision whose weights are rearranged once; it is torch's own if it is trained."""
+
+    packed: Tensor
+    """The weights in oneDNN's order"""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., outputs)."""
+        if input.dtype != self.packed.dtype or torch.is_grad_enabled() or not input.numel():
+            return super().forward(input)
+        return _product(input, self.packed, self.bias)
+
+
+def pack_weights(encoder: nn.Module, rows: int) -> None:
+    """Turn the plain linear layers of an encoder in half precision into packed ones, in place.
+
+    `rows` is the usual number of rows of their inputs, for which the order of the weights is chosen.
+    """
+    for module in encoder.modules():
+        if type(module) is nn.Linear and module.weight.dtype == torch.bfloat16:
+            module.__class__ = PackedLinear
+            module.packed = torch.ops.mkldnn._reorder_linear_weight(module.weight.detach(), rows)

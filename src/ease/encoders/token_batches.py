@@ -11,8 +11,6 @@ import math
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import chain, islice
 from threading import Lock
 from typing import Any
@@ -23,10 +21,9 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedTokenizerFast
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import sdpa_mask
+from transformers import PreTrainedTokenizerFast
 
+from ease.encoders.attention import padding_known, without_waiting
 from ease.encoders.batches import in_smaller_batches, is_compiled
 
 GPU_TOKENS = 16_384
@@ -203,54 +200,3 @@ def copied(tensors: Iterable[Tensor]) -> Generator[np.ndarray]:
             if event is not None:
                 event.synchronize()
             yield copy.numpy()
-
-
-PADDED = "ease_padded"
-"""Name of the attention implementation in transformers: torch's, with the masks of this module"""
-
-_known: ContextVar[bool] = ContextVar("known", default=False)
-
-
-@contextmanager
-def padding_known() -> Iterator[None]:
-    """In this block, every mask that an encoder is given has padding."""
-    token = _known.set(True)
-    try:
-        yield
-    finally:
-        _known.reset(token)
-
-
-def prepare_padding(encoder: SentenceTransformer) -> None:
-    """Make an encoder use the masks of this module, if it has torch's attention."""
-    transformer = encoder[0]
-    if isinstance(transformer, Transformer) and transformer.config._attn_implementation == "sdpa":
-        transformer.model.set_attn_implementation(PADDED)
-
-
-@contextmanager
-def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
-    """Make an encoder use the masks of this module in this block."""
-    transformer = encoder[0]
-    if not isinstance(transformer, Transformer):
-        yield
-        return
-    before = transformer.config._attn_implementation
-    prepare_padding(encoder)
-    try:
-        yield
-    finally:
-        if before != PADDED:
-            transformer.model.set_attn_implementation(before)
-
-
-def _mask(**options: Any) -> Tensor | None:
-    """Return the mask of torch's attention; it is never omitted in a block of `padding_known`."""
-    if _known.get() and options.get("attention_mask") is not None:
-        options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-    mask: Tensor | None = sdpa_mask(**options)
-    return mask
-
-
-AttentionInterface.register(PADDED, sdpa_attention_forward)
-AttentionMaskInterface.register(PADDED, _mask)

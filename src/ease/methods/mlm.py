@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
-from ease.encoders.token_batches import padding_known
+from ease.encoders.attention import padding_known
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, Reads, TrainingMethod
 from ease.options import StrictModel

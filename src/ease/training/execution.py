@@ -42,6 +42,8 @@ class Execution:
     graphs: bool = False
     """Whether CUDA graphs replay the transformer's passes"""
     compiled: bool = False
+    half_transformer: bool = False
+    """Whether the transformer has passes for half precision on a CPU, instead of autocast's"""
     onednn: bool = False
     """Whether the encoder's linear layers use oneDNN's products"""
     sub_batches: int = 1
@@ -108,6 +110,8 @@ def choose_execution(
         first_position=first_position,
         graphs=obstacle is None,
         compiled=options.compiled,
+        # DistributedDataParallel waits for gradients that torch accumulates.
+        half_transformer=precision == "bf16" and not on_gpu and not options.compiled and processes == 1,
         # The layers have products in fp32 alone.
         onednn=options.onednn and precision == "fp32" and not options.compiled and has_onednn(),
         sub_batches=options.batch_size // options.contrasted,

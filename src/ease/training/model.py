@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from ease.encoders.encoder import load_encoder
 from ease.encoders.onednn import use_onednn
 from ease.encoders.poolings import PoolingName
-from ease.encoders.token_batches import padding_known, prepare_padding
+from ease.encoders.attention import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.lazy import import_or_advise
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, local_rows
@@ -27,6 +27,7 @@ from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Padded
 from ease.training.execution import PLAIN_EXECUTION, Execution
+from ease.training.half_precision import HalfTransformer
 from ease.training.options import LoraOptions, TeacherOptions, TrainingOptions
 from ease.training.packing import Packed, Transform, TransformerGraphs, embed_packed
 from ease.training.prepared_pairs import Layout, prompt_tokens
@@ -83,9 +84,12 @@ class TrainingModel(nn.Module):
             prepare_padding(encoder)
         if execution.onednn:
             use_onednn(encoder)
+        self.half_transformer: HalfTransformer | None = None
         self.transform: Transform | None = None
         if execution.graphs:
             self.transform = TransformerGraphs(encoder[0])
+        elif execution.half_transformer:
+            self.half_transformer = self.transform = HalfTransformer(encoder)
         for parameter in self.parameters():
             # transformers loads some weights as slices of one tensor, which safetensors refuses to save.
             if parameter.untyped_storage().nbytes() > parameter.nbytes:
@@ -138,6 +142,8 @@ class TrainingModel(nn.Module):
 
     def encode(self, batch: Batch) -> Inputs:
         """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
+        if self.half_transformer is not None:
+            self.half_transformer.cast()
         views = self.reads.views
         encode: Callable[..., Tensor] = self._encode_chunk
         if self.execution.mini_batch_size is not None:
@@ -193,7 +199,10 @@ class TrainingModel(nn.Module):
         if chunk.mask is not None:
             features["attention_mask"] = chunk.mask.repeat(views, 1)
         with padding_known():
-            embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
+            features = (self.transform or self.encoder[0])(features)
+        for module in list(self.encoder)[1:]:
+            features = module(features)
+        embeddings: Tensor = self.head(features["sentence_embedding"])
         return embeddings.unflatten(0, (views, len(chunk.tokens)))
 
 

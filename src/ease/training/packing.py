@@ -27,8 +27,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ease.device import gpus_of
-from ease.encoders.token_batches import PADDED, prepare_padding
+from ease.encoders.attention import TORCH, has_torch_attention, prepare_padding
 from ease.errors import EaseError
+from ease.training.half_precision import CastWeights, Features
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,6 @@ MAX_SHAPES = 8
 WARM_UP = 3
 """Passes before a capture, in which torch chooses algorithms and compiles"""
 
-Features = dict[str, Any]
 Record = Callable[[Callable[[], None]], Callable[[], None]]
 """Captures the kernels that a function starts, and returns a function that replays them"""
 
@@ -181,7 +181,7 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     Padded texts are encoded as before.
     """
     transformer = encoder[0]
-    if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in ("sdpa", PADDED):
+    if not isinstance(transformer, Transformer) or not has_torch_attention(encoder):
         raise PackingRefusal("its attention is not torch's `scaled_dot_product_attention`")
     if any(module._forward_pre_hooks for module in transformer.modules()):
         raise PackingRefusal("the method's DropHead counts sequences, which packing hides")
@@ -195,7 +195,7 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     for first_position in (0, padding + 1):
         if _encodes_alike(encoder, first_position):
             return first_position
-    transformer.model.set_attn_implementation("sdpa")
+    transformer.model.set_attn_implementation(TORCH)
     raise PackingRefusal("its embeddings of packed and of padded texts differ")
 
 
@@ -282,7 +282,7 @@ class TransformerGraphs:
         weights: dict[str, Tensor] = {}
         if torch.is_autocast_enabled(device):
             names, masters = zip(*self._transformer.named_parameters(), strict=True)
-            cast = _Cast.apply(torch.get_autocast_dtype(device), *masters)
+            cast = CastWeights.apply(torch.get_autocast_dtype(device), *masters)
             weights = dict(zip(names, cast, strict=True))
         with torch.autocast(device, enabled=False):
             computed = functional_call(self._transformer, weights, (features,))
@@ -330,31 +330,6 @@ class TransformerGraphs:
             computed.clear()
             recorded = self._record(forward), self._record(backward)
         return _Captured(inputs, [output.detach() for output in outputs], gradients, computed, *recorded)
-
-
-class _Cast(torch.autograd.Function):
-    """Copies of weights in half precision by a few kernels for all, and their gradients in single precision."""
-
-    @staticmethod
-    def forward(ctx: Any, half: torch.dtype, *weights: Tensor) -> Any:
-        ctx.set_materialize_grads(False)
-        return _copied(weights, half)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        # A weight that the outputs do not depend on, such as a pooler's, has no gradient.
-        singles: list[Tensor | None] = list(gradients)
-        places = [place for place, gradient in enumerate(gradients) if gradient is not None]
-        copies = _copied([gradient for gradient in gradients if gradient is not None], torch.float32)
-        for place, copy in zip(places, copies, strict=True):
-            singles[place] = copy
-        return (None, *singles)
-
-
-def _copied(tensors: Sequence[Tensor], kind: torch.dtype) -> tuple[Tensor, ...]:
-    copies = [torch.empty_like(tensor, dtype=kind) for tensor in tensors]
-    torch._foreach_copy_(copies, list(tensors))
-    return tuple(copies)
 
 
 class _Replay(torch.autograd.Function):

@@ -1,0 +1,128 @@
+"""Attention implementations for transformers: torch's, with masks that need no look at the values, or fast on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from ease.encoders.dropout import drop
+
+TORCH = "sdpa"
+"""Name of torch's attention in transformers"""
+PADDED = "ease_padded"
+"""Name of torch's attention with the masks of this module"""
+ON_CPU = "ease_cpu"
+"""Name of the same attention with operations that are fast on a CPU"""
+WIDTH = 16
+"""Values in single precision in a register of AVX-512; torch computes the rest of a row one by one"""
+
+_known: ContextVar[bool] = ContextVar("known", default=False)
+
+
+@contextmanager
+def padding_known() -> Iterator[None]:
+    """In this block, every mask that an encoder is given has padding."""
+    token = _known.set(True)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def has_torch_attention(encoder: SentenceTransformer) -> bool:
+    """Return whether an encoder has torch's attention, in one of its three forms."""
+    transformer = encoder[0]
+    return isinstance(transformer, Transformer) and transformer.config._attn_implementation in (TORCH, PADDED, ON_CPU)
+
+
+def prepare_padding(encoder: SentenceTransformer) -> None:
+    """Make an encoder use the masks of this module, if it has torch's attention."""
+    if has_torch_attention(encoder):
+        encoder[0].model.set_attn_implementation(PADDED)
+
+
+def use_cpu_attention(encoder: SentenceTransformer) -> None:
+    """Make an encoder use this module's attention for CPUs, if it has torch's."""
+    if has_torch_attention(encoder):
+        encoder[0].model.set_attn_implementation(ON_CPU)
+
+
+@contextmanager
+def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
+    """Make an encoder use the masks of this module in this block."""
+    transformer = encoder[0]
+    if not isinstance(transformer, Transformer):
+        yield
+        return
+    before = transformer.config._attn_implementation
+    prepare_padding(encoder)
+    try:
+        yield
+    finally:
+        if transformer.config._attn_implementation != before:
+            transformer.model.set_attn_implementation(before)
+
+
+def _mask(**options: Any) -> Tensor | None:
+    """Return the mask of torch's attention; it is never omitted in a block of `padding_known`."""
+    if _known.get() and options.get("attention_mask") is not None:
+        options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    mask: Tensor | None = sdpa_mask(**options)
+    return mask
+
+
+def _attention_on_cpu(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Attend from (n, heads, width, size) to (n, width, heads, size), with a mask that is true where to attend.
+
+    Without dropout, torch's attention is fast if keys fill registers, so that they are padded; with dropout, torch
+    has nothing faster than single operations, and would also look for tokens that attend to nothing, of which there
+    are none.
+    """
+    causal = attention_mask is None and (others.get("is_causal") or getattr(module, "is_causal", True))
+    grouped = getattr(module, "num_key_value_groups", 1) > 1
+    if query.device.type != "cpu" or causal or grouped or others.get("position_bias") is not None:
+        attended, _ = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
+        )
+        return attended, None
+    if dropout:
+        scores = torch.matmul(query * (scaling or query.shape[-1] ** -0.5), key.transpose(2, 3))
+        if attention_mask is not None:
+            scores = scores.masked_fill_(~attention_mask, torch.finfo(scores.dtype).min)
+        attended = torch.matmul(drop(scores.softmax(-1), dropout), value)
+        return attended.transpose(1, 2).contiguous(), None
+    missing = -key.shape[2] % WIDTH
+    if missing:
+        if attention_mask is None:
+            attention_mask = torch.ones(1, 1, 1, key.shape[2], dtype=torch.bool)
+        attention_mask = functional.pad(attention_mask, (0, missing), value=False)
+        key = functional.pad(key, (0, 0, 0, missing))
+        value = functional.pad(value, (0, 0, 0, missing))
+    attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+    return attended.transpose(1, 2).contiguous(), None
+
+
+AttentionInterface.register(PADDED, sdpa_attention_forward)
+AttentionMaskInterface.register(PADDED, _mask)
+AttentionInterface.register(ON_CPU, _attention_on_cpu)
+AttentionMaskInterface.register(ON_CPU, _mask)

@@ -1,0 +1,50 @@
+"""Attention for CPUs: torch's values and gradients, with masks, widths that do not fill registers, and dropout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.attention import ON_CPU, TORCH, prepare_padding, use_cpu_attention
+from ease.encoders.encoder import load_encoder, save_encoder
+from tests.encoders.tiny import tiny_encoder
+
+
+@pytest.fixture(scope="module")
+def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder") / "encoder"
+    save_encoder(tiny_encoder(f"word{number} text" for number in range(60)), folder)
+    return folder
+
+
+@pytest.mark.parametrize("width", [5, 16, 37])
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("dropout", [0.0, 1e-9])
+def test_embeddings_and_gradients_are_those_of_torch(
+    encoder_folder: Path, width: int, padded: bool, dropout: float
+) -> None:
+    def compute(encoder: SentenceTransformer) -> tuple[torch.Tensor, torch.Tensor]:
+        model: Any = encoder[0].model
+        model.train()
+        for module in model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = dropout
+        tokens = torch.arange(3 * width).view(3, width) % 50
+        mask = torch.ones_like(tokens)
+        if padded:
+            mask[1, width // 2 :] = 0
+        states = model(input_ids=tokens, attention_mask=mask).last_hidden_state
+        (states[mask.bool()] ** 2).sum().backward()
+        return states[mask.bool()], model.get_input_embeddings().weight.grad
+
+    expected = compute(load_encoder(str(encoder_folder)))
+    encoder = load_encoder(str(encoder_folder))
+    prepare_padding(encoder)
+    use_cpu_attention(encoder)
+    assert encoder[0].config._attn_implementation == ON_CPU != TORCH
+    for found, value in zip(compute(encoder), expected, strict=True):
+        torch.testing.assert_close(found, value, rtol=1e-4, atol=1e-5)

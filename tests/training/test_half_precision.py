@@ -1,0 +1,54 @@
+"""Half precision on a CPU: gradients near those in single precision, tables whose gradients add up, plain saved parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ease.encoders.encoder import load_encoder
+from ease.training.half_precision import HalfTransformer, TokenTable
+
+
+def test_gradients_of_several_chunks_are_near_those_in_single_precision(files: Path) -> None:
+    chunks = [torch.arange(5, 45).view(4, 10), torch.arange(20, 60).view(2, 20)]
+    masks = [torch.ones_like(chunk) for chunk in chunks]
+    masks[0][0, 4:] = 0
+
+    def gradients(half: bool) -> dict[str, Tensor]:
+        encoder = load_encoder(str(files / "encoder_without_dropout")).train()
+        transformer: Any = HalfTransformer(encoder) if half else encoder[0]
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            if half:
+                transformer.cast()
+            losses = []
+            for chunk, mask in zip(chunks, masks, strict=True):
+                states = transformer({"input_ids": chunk, "attention_mask": mask})["token_embeddings"]
+                assert states.dtype == torch.float32
+                losses.append((states[mask.bool()] ** 3).sum())
+        torch.stack(losses).sum().backward()
+        return {name: weight.grad for name, weight in encoder.named_parameters() if weight.grad is not None}
+
+    expected, found = gradients(False), gradients(True)
+    assert found.keys() == expected.keys()
+    for name, gradient in found.items():
+        assert gradient.dtype == torch.float32
+        # A key's bias does not change attention: its gradient is rounding alone.
+        if not name.endswith("key.bias"):
+            assert torch.cosine_similarity(gradient.flatten(), expected[name].flatten(), dim=0) > 0.998, name
+            assert float(gradient.norm()) == pytest.approx(float(expected[name].norm()), rel=0.02), name
+
+
+def test_gradients_of_a_table_are_those_of_torch() -> None:
+    numbers = torch.tensor([[1, 2, 2, 0], [3, 0, 1, 1]])
+    plain = nn.Embedding(5, 3, padding_idx=0)
+    table = nn.Embedding(5, 3, padding_idx=0)
+    table.load_state_dict(plain.state_dict())
+    table.__class__ = TokenTable
+    for module in (plain, table):
+        for part in (numbers, numbers[:1]):
+            (module(part) ** 2).sum().backward()
+    torch.testing.assert_close(table.weight.grad, plain.weight.grad)
