@@ -45,6 +45,7 @@ def test_embeddings_and_gradients_are_those_of_torch(
     encoder = load_encoder(str(encoder_folder))
     prepare_padding(encoder)
     use_cpu_attention(encoder)
-    assert encoder[0].config._attn_implementation == ON_CPU != TORCH
+    transformer: Any = encoder[0]
+    assert transformer.config._attn_implementation == ON_CPU != TORCH
     for found, value in zip(compute(encoder), expected, strict=True):
         torch.testing.assert_close(found, value, rtol=1e-4, atol=1e-5)

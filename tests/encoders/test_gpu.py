@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from ease.encoders.attention import without_waiting
 from ease.encoders.batches import FullMemoryError
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions
-from ease.encoders.attention import without_waiting
 from ease.encoders.token_batches import TokenBatches
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]

@@ -1,4 +1,4 @@
-"""Half precision on a CPU: gradients near those in single precision, tables whose gradients add up, plain saved parts."""
+"""Half precision on a CPU: gradients near those in single precision, and those of tables of embeddings."""
 
 from __future__ import annotations
 

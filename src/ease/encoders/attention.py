@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -40,22 +40,24 @@ def padding_known() -> Iterator[None]:
         _known.reset(token)
 
 
-def has_torch_attention(encoder: SentenceTransformer) -> bool:
-    """Return whether an encoder has torch's attention, in one of its three forms."""
-    transformer = encoder[0]
+def has_torch_attention(transformer: nn.Module) -> TypeGuard[Transformer]:
+    """Return whether an encoder's first module has torch's attention, in one of its three forms."""
     return isinstance(transformer, Transformer) and transformer.config._attn_implementation in (TORCH, PADDED, ON_CPU)
 
 
 def prepare_padding(encoder: SentenceTransformer) -> None:
     """Make an encoder use the masks of this module, if it has torch's attention."""
-    if has_torch_attention(encoder):
-        encoder[0].model.set_attn_implementation(PADDED)
+    _replace_attention(encoder[0], PADDED)
 
 
 def use_cpu_attention(encoder: SentenceTransformer) -> None:
     """Make an encoder use this module's attention for CPUs, if it has torch's."""
-    if has_torch_attention(encoder):
-        encoder[0].model.set_attn_implementation(ON_CPU)
+    _replace_attention(encoder[0], ON_CPU)
+
+
+def _replace_attention(transformer: nn.Module, implementation: str) -> None:
+    if has_torch_attention(transformer):
+        transformer.model.set_attn_implementation(implementation)
 
 
 @contextmanager

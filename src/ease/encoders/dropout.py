@@ -20,7 +20,7 @@ class FastDropout(nn.Dropout):
 
 
 def drop(values: Tensor, rate: float) -> Tensor:
-    """Set values of any shape to 0 with a probability below 1, and divide the others by the probability of keeping them.
+    """Set values of any shape to 0 at a rate below 1, and divide the others by the share that is kept.
 
     The random bits are drawn from torch's generator.
     """

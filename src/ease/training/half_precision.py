@@ -28,15 +28,14 @@ class HalfTransformer:
     """Computes an encoder's transformer in autocast's precision inside autocast, and as it is elsewhere."""
 
     def __init__(self, encoder: SentenceTransformer) -> None:
-        """Take an encoder's first module; its dropout, tables and attention are made faster, and are saved as before."""
+        """Take an encoder's first module; its dropout, tables and attention become faster, and are saved as before."""
         self._transformer = encoder[0]
-        self._tables: list[TokenTable] = []
         for module in self._transformer.modules():
             if type(module) is nn.Dropout:
                 module.__class__ = FastDropout
             elif type(module) is nn.Embedding and module.max_norm is None:
                 module.__class__ = TokenTable
-                self._tables.append(module)
+        self._tables = [module for module in self._transformer.modules() if isinstance(module, TokenTable)]
         use_cpu_attention(encoder)
         in_tables = {id(table.weight) for table in self._tables}
         self._weights = {
@@ -113,11 +112,13 @@ class CastWeights(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, half: torch.dtype, *weights: Tensor) -> Any:
+        """Copy weights."""
         ctx.set_materialize_grads(False)
         return _copied(weights, half)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
+        """Copy gradients, of which some may be missing."""
         # A weight that the outputs do not depend on, such as a pooler's, has no gradient.
         singles: list[Tensor | None] = list(gradients)
         places = [place for place, gradient in enumerate(gradients) if gradient is not None]

@@ -15,10 +15,10 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ease.encoders.attention import padding_known, prepare_padding
 from ease.encoders.encoder import load_encoder
 from ease.encoders.onednn import use_onednn
 from ease.encoders.poolings import PoolingName
-from ease.encoders.attention import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.lazy import import_or_advise
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, local_rows

@@ -13,7 +13,7 @@ Under autocast, they would be in single precision, which takes longer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ import torch
 from accelerate.utils import send_to_device
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -181,7 +180,7 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     Padded texts are encoded as before.
     """
     transformer = encoder[0]
-    if not isinstance(transformer, Transformer) or not has_torch_attention(encoder):
+    if not has_torch_attention(transformer):
         raise PackingRefusal("its attention is not torch's `scaled_dot_product_attention`")
     if any(module._forward_pre_hooks for module in transformer.modules()):
         raise PackingRefusal("the method's DropHead counts sequences, which packing hides")
