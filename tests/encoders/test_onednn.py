@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from ease.encoders.onednn import OneDnnLinear, has_onednn, onednn_products, use_onednn
+from ease.encoders.onednn import OneDnnLinear, PackedLinear, has_onednn, onednn_products, pack_weights, use_onednn
 
 
 @pytest.mark.parametrize(("shape", "outputs", "bias"), [((7,), 3, True), ((3, 4, 7), 20, False)])
@@ -39,3 +39,17 @@ def test_a_block_uses_onednn_for_plain_layers_alone() -> None:
     assert any("mkldnn" in event.key for event in profile.key_averages())
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     assert type(encoder[0]) is nn.Linear
+
+
+@pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this CPU has no products in bf16")
+def test_packed_weights_give_torchs_values_and_leave_training_to_torch() -> None:
+    layers = nn.Sequential(nn.Linear(24, 16), nn.Linear(16, 7, bias=False)).bfloat16()
+    rows = torch.randn(3, 5, 24).bfloat16()
+    expected = layers(rows)
+    pack_weights(layers, 32)
+    assert all(type(layer) is PackedLinear for layer in layers)
+    with torch.inference_mode():
+        torch.testing.assert_close(layers(rows), expected)
+        assert layers(rows[:0]).shape == (0, 5, 7)
+    layers(rows).float().sum().backward()
+    assert all(layer.weight.grad is not None for layer in layers)

@@ -39,7 +39,7 @@ from ease.encoders.batches import (
     make_batches,
 )
 from ease.encoders.encoder import embedding_dimension, load_encoder
-from ease.encoders.onednn import has_onednn, pack_weights
+from ease.encoders.onednn import pack_weights
 from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.encoders.precision import faster_cpu_precision
 from ease.encoders.prompts import ROLES, Use, prompt_for
@@ -272,7 +272,7 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
                 half = nn.Parameter(half, requires_grad=False)
             memo[id(tensor)] = half
     half_model = copy.deepcopy(model, memo)
-    if model.device.type == "cpu" and has_onednn():
+    if model.device.type == "cpu":
         use_cpu_attention(half_model)
         pack_weights(half_model, HALF_TOKENS)
     return half_model

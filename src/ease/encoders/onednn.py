@@ -128,10 +128,12 @@ class PackedLinear(nn.Linear):
 
 
 def pack_weights(encoder: nn.Module, rows: int) -> None:
-    """Turn the plain linear layers of an encoder in half precision into packed ones, in place.
+    """Turn the plain linear layers of an encoder in half precision into packed ones, in place, if the CPU has them.
 
     `rows` is the usual number of rows of their inputs, for which the order of the weights is chosen.
     """
+    if not has_onednn() or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return
     for module in encoder.modules():
         if type(module) is nn.Linear and module.weight.dtype == torch.bfloat16:
             module.__class__ = PackedLinear
