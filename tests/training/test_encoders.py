@@ -36,15 +36,15 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def trained_embeddings(
-    encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False
+    encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False, half: bool = False
 ) -> tuple[list[str], np.ndarray]:
     """Return all sentences of the pairs, and the embeddings that a training run computes of them, in two views."""
     method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
-    execution = Execution(first_position=prepare_packing(encoder) if packed else None)
+    execution = Execution(first_position=prepare_packing(encoder) if packed else None, half_transformer=half)
     model = TrainingModel(encoder, nn.Identity(), method, execution=execution).eval()
     given: dict[str, Any] = {"rows": slice(40), "max_tokens": 64 - prompt_tokens(encoder), "chunks": 3}
     batch = batch_of(model, files / "pairs.parquet", tmp_path / "prepared", packed=packed, **given)
-    with torch.no_grad():
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=half):
         return sentences(), model.encode(batch).sentences.numpy()
 
 
@@ -82,6 +82,9 @@ def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
             trained_embeddings(encoder, files, tmp_path, packed=True)
     else:
         assert np.allclose(trained_embeddings(encoder, files, tmp_path, packed=True)[1], alone, atol=1e-3)
+    _, rounded = trained_embeddings(encoder, files, tmp_path / "half", half=True)
+    distances = np.linalg.norm(rounded - alone, axis=-1) / np.linalg.norm(alone, axis=-1)
+    assert 0 < np.median(distances) < 0.05
 
 
 PROMPT = "people like: "

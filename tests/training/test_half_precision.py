@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from ease.encoders.encoder import load_encoder
 from ease.training.half_precision import HalfTransformer, TokenTable
+from ease.training.job import run_job
+from tests.training.tiny_training import MakeJob, losses
 
 
 def test_gradients_of_several_chunks_are_near_those_in_single_precision(files: Path) -> None:
@@ -52,3 +54,19 @@ def test_gradients_of_a_table_are_those_of_torch() -> None:
         for part in (numbers, numbers[:1]):
             (module(part) ** 2).sum().backward()
     torch.testing.assert_close(table.weight.grad, plain.weight.grad)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"training": {"lora": {"rank": 4}}}, {"method": "mlm", "table": None, "vocabulary": None}],
+    ids=["lora", "mlm"],
+)
+def test_losses_with_adapters_and_of_tied_tables_are_near_those_in_single_precision(
+    make_job: MakeJob, changes: dict[str, Any]
+) -> None:
+    def trained(precision: str) -> list[float]:
+        training = {"max_steps": 3, "max_grad_norm": 0.5, "precision": precision, **changes.get("training", {})}
+        options = {**changes, "training": training, "development": {}}
+        return list(losses(run_job(make_job(precision, "encoder_without_dropout", **options))).values())
+
+    assert trained("bf16") == pytest.approx(trained("fp32"), rel=0.02)

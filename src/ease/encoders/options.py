@@ -99,8 +99,8 @@ class EncodingOptions(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences encoded at once; null: as many as have 1,024 tokens on a CPU, 16,384 (in TF32 or bf16 "
-        "65,536) on a GPU",
+        description="sentences encoded at once; null: as many as have 1,024 tokens on a CPU (in bf16 2,048), "
+        "16,384 on a GPU (in TF32 or bf16 65,536)",
     )
     precision: Literal["auto", EncodingPrecision] = Field(
         "auto",

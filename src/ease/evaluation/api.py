@@ -48,8 +48,8 @@ def evaluate(
             docs/evaluation.md lists the tasks, their files and the kinds.
         data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
             that name.
-        batch_size: Sentences encoded at once; by default as many as have 1,024 tokens on a CPU, 16,384 (in TF32 or
-            bf16 65,536) on a GPU.
+        batch_size: Sentences encoded at once; by default as many as have 1,024 tokens on a CPU (in bf16 2,048), 16,384
+            on a GPU (in TF32 or bf16 65,536).
         precision: `fp32` computes as the weights are, `tf32` and `bf16` faster on some devices; `auto` is bf16 on CPUs
             that multiply faster in it for all but small encoders, else fp32 (docs/evaluation.md).
         cache: Folder that keeps embeddings between calls; None keeps none.
