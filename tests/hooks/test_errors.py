@@ -74,7 +74,10 @@ import ease.settings
 
 def test_a_stop_during_the_imports_is_printed_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", STOPPED_IMPORT], capture_output=True, text=True, check=False)
-    assert done.stderr == "Stopped: the same command reuses finished work.\n"
+    assert (
+        done.stderr
+        == "Stopped: the same command goes on; with --only-missing-outputs, finished models are not trained again.\n"
+    )
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])

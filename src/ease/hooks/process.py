@@ -78,7 +78,11 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
     """Print one line for a user error or a requested stop; print other errors with their traceback."""
     if issubclass(kind, KeyboardInterrupt):
         # Before the imports below: modules may be half imported.
-        click.secho("Stopped: the same command reuses finished work.", fg="yellow", err=True)
+        click.secho(
+            "Stopped: the same command goes on; with --only-missing-outputs, finished models are not trained again.",
+            fg="yellow",
+            err=True,
+        )
         return
 
     from kedro.io import DatasetError
