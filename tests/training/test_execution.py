@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerate import Accelerator
 
 from ease.encoders import precision
 from ease.encoders.encoder import load_encoder
 from ease.training import execution
+from ease.training.accelerator import accelerated
 from ease.training.execution import Execution, choose_execution
 from ease.training.options import TrainingOptions
 
@@ -74,3 +76,9 @@ def test_a_gpu_packs_texts_for_graphs_where_it_can(files: Path, monkeypatch: pyt
     with_graphs, without = choose(files, **gpu), choose(files, graphs=False, **gpu)
     assert (with_graphs.device, with_graphs.graphs, with_graphs.packed, with_graphs.chunks) == ("cuda", True, True, 1)
     assert (without.device, without.graphs, without.packed, without.chunks) == ("cuda", False, False, 1)
+
+
+def test_a_precision_can_follow_another_trainers() -> None:
+    Accelerator(cpu=True, mixed_precision="no")
+    with accelerated(Execution(precision="bf16")) as accelerator:
+        assert accelerator.mixed_precision == "bf16"

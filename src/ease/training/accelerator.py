@@ -71,6 +71,9 @@ def accelerated(execution: Execution) -> Iterator[Accelerator]:
         # accelerate keeps device and precision for the process, and refuses different ones.
         restore.callback(GradientState._reset_state)
         restore.callback(AcceleratorState._reset_state, reset_partial_state=True)
+        if AcceleratorState._shared_state:
+            # Another library's trainer has left it.
+            AcceleratorState._reset_state(reset_partial_state=True)
         yield Accelerator(
             # accelerate initialises a process group without GPUs only with `cpu=True`.
             cpu=not on_gpu,
