@@ -102,7 +102,8 @@ def _attention_on_cpu(
     """
     causal = attention_mask is None and (others.get("is_causal") or getattr(module, "is_causal", True))
     grouped = getattr(module, "num_key_value_groups", 1) > 1
-    if query.device.type != "cpu" or causal or grouped or others.get("position_bias") is not None:
+    special = any(others.get(name) is not None for name in ("position_bias", "softcap"))
+    if query.device.type != "cpu" or causal or grouped or special:
         attended, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )

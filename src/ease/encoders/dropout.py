@@ -27,5 +27,5 @@ def drop(values: Tensor, rate: float) -> Tensor:
     count = values.numel()
     words = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(1 << 63), None)
     bits = words.view(torch.int16)[:count].view(values.shape)
-    kept = bits <= round((1 - rate) * RATES) - RATES // 2 - 1
-    return values * kept.to(values.dtype).div_(1 - rate)
+    mask = bits <= round((1 - rate) * RATES) - RATES // 2 - 1
+    return values * mask.to(values.dtype).div_(1 - rate)

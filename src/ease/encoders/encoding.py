@@ -259,7 +259,8 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
     """Return an encoder with weights of a precision: itself, or a copy that shares the tokenizer.
 
     A copy in bf16 computes faster than autocast, which casts the inputs of each layer, and also the weights where they
-    need no gradient; layer norms and residuals stay in single precision.
+    need no gradient; layer norms and residuals stay in single precision. On a CPU, the copy's attention and layers are
+    this package's.
     """
     if precision != "bf16" or is_static(model):
         return model
