@@ -28,7 +28,7 @@ WORDS = r"""
 MARKS = [*"\x04 \x05 (\x05) [\x05] （\x05） (,\x05 \x05,) [[\x05]] \x07".split(" "), "\n\x06", "\n\x07= a ="]
 SPACES = [*" \t\xa0\x85\x1c\u3000\u2028\u200b\n", "  ", "\n\n", "\n== a ==\n", "\n* "]
 LONG = [f"[[{'a' * 63}]]", f"[[{'b' * 64}]]"]
-OTHERS = "-{ }- __TOC__ <ref> </ref> <ref/> <!-- --> <table> </table> &nbsp; %41 File:a| de: | \x01 \x03"
+OTHERS = "-{ }- __TOC__ <ref> </ref> <ref/> <!-- --> <table> </table> &nbsp; %41 File:a| de: | \x01 \x02 \x03 \x08"
 TOKENS = [*WORDS.split(), *OTHERS.split(), *MARKS, *SPACES, *LONG, "\n#:", "\n----", "[[e\u0301]]"]
 SITES = [SiteInfo(language) for language in ("en", "it", "tr", "ar", "ka", "zh")]
 
@@ -56,7 +56,7 @@ def source() -> ModuleType:
 def test_the_compiled_passes_are_those_of_the_source(source: ModuleType) -> None:
     generator = random.Random(0)
     for text in random_texts(1500):
-        for name in ("strip_quotes", "normalize_gaps", "join_blocks"):
+        for name in ("match_braces", "strip_quotes", "normalize_gaps", "join_blocks", "take_marks"):
             assert getattr(passes, name)(text) == getattr(source, name)(text), (name, text)
         places = sorted(generator.choices(range(len(text) + 1), k=6))
         starts, sentences = source.cut_sentences(text, places)

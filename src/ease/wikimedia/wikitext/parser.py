@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import accumulate, compress
-from operator import add, eq, sub
+from itertools import compress
+from operator import add, eq, lt, sub
 from typing import NamedTuple
 
 from ease.arguments import checked
@@ -40,6 +40,7 @@ from ease.wikimedia.wikitext.passes import (
     read_plain_links,
     sentences_of_links,
     strip_quotes,
+    take_marks,
 )
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.templates import LearntTemplates, TemplateTable, replace_templates
@@ -328,37 +329,15 @@ def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None
     text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
-    # Between the marks, pieces alternate: prose, a link's text, prose, and so on.
-    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
-    holes: Sequence[int] = ()
-    if HOLE in text:
-        holes = _take_holes(pieces)
-    bounds = list(accumulate(map(len, pieces)))
-    starts = bounds[:-1:2]
-    ends = bounds[1::2]
-    surfaces = pieces[1::2]
-    if len(surfaces) != len(targets):
-        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
-    words = list(map(str.strip, surfaces))
-    if words != surfaces:
-        stripped = zip(starts, surfaces, strict=True)
-        starts = [start + len(surface) - len(surface.lstrip()) for start, surface in stripped]
-        ends = list(map(add, starts, map(len, words)))
-        # An empty surface is not a link.
-        starts = list(compress(starts, words))
-        ends = list(compress(ends, words))
-        targets = list(compress(targets, words))
-    return Prose("".join(pieces), starts, ends, targets, holes)
-
-
-def _take_holes(pieces: list[str]) -> list[int]:
-    """Remove the marks of holes from pieces of a text, and return the offsets of the holes in the text without them."""
-    # Few pieces have one: the others take no step of their own.
-    marked = [(index, pieces[index].split(HOLE)) for index, piece in enumerate(pieces) if HOLE in piece]
-    for index, parts in marked:
-        pieces[index] = "".join(parts)
-    starts = [0, *accumulate(map(len, pieces))]
-    return [starts[index] + offset for index, parts in marked for offset in accumulate(map(len, parts[:-1]))]
+    prose, starts, ends, holes = take_marks(text)
+    if not len(starts) == len(ends) == len(targets):
+        raise ValueError(f"{len(targets)} links have {len(starts)} and {len(ends)} marks")
+    has_words = list(map(lt, starts, ends))
+    if not all(has_words):
+        starts = list(compress(starts, has_words))
+        ends = list(compress(ends, has_words))
+        targets = list(compress(targets, has_words))
+    return Prose(prose, starts, ends, targets, holes)
 
 
 @cache

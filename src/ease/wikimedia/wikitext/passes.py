@@ -1,10 +1,11 @@
 # cython: language_level=3, infer_types=True, boundscheck=False, wraparound=False
-"""The passes over wikitext that read single characters: links, quotes, gaps, blocks, spans of sentences.
+"""The passes over wikitext that read single characters: braces, links, quotes, gaps, blocks, spans of sentences.
 
 This module is compiled as it is when the package is installed, if a C++ compiler works there (`hatch_build.py`): with
 inferred types, a comparison of characters becomes one of numbers. So characters are literals here: U+0001 and U+0002
-enclose links, U+0004 is a `BREAK`, U+0005 a `GAP`, U+0006 an `ITEM` and U+0007 a `HEADING` (see `markup`). No index is
-negative, and an index of a loop over characters never gets an item of a list, which would make it a Python object.
+enclose links, U+0004 is a `BREAK`, U+0005 a `GAP`, U+0006 an `ITEM`, U+0007 a `HEADING` and U+0008 a `HOLE` (see
+`markup`). No index is negative, and an index of a loop over characters never gets an item of a list, which would make
+it a Python object.
 """
 
 from __future__ import annotations
@@ -13,6 +14,64 @@ import re
 from collections.abc import Sequence
 
 from ease.wikimedia.wikitext.titles import MAX_PLAIN_LENGTH, SiteInfo, normalize_first
+
+
+def match_braces(  # noqa: C901 - as in `read_plain_links`
+    text: str,
+) -> tuple[list[int], list[int], list[int]]:
+    """Return starts, ends and numbers of braces of templates (2) and parameters (3), in the order of their ends.
+
+    Brackets of links inside braces are matched too, so that a template does not end beyond its link. The pipe `{{!}}`
+    has 0 braces. Unbalanced braces are ignored.
+    """
+    size = len(text)
+    starts: list[int] = []
+    ends: list[int] = []
+    braces: list[int] = []
+    # Start of a run of opening brackets, and number of its unmatched brackets.
+    open_runs: list[int] = []
+    open_brackets: list[int] = []
+    i = text.find("{{")
+    while 0 <= i < size:
+        c = text[i]
+        end = i + 1
+        if c not in "{}[]":
+            i = end
+            continue
+        while end < size and text[end] == c:
+            end += 1
+        if end == i + 1:
+            i = end
+            continue
+        if c == "{" and end == i + 2 and text.startswith("!}}", end):
+            end += 3
+            starts.append(i)
+            ends.append(end)
+            braces.append(0)
+        elif c in "{[":
+            open_runs.append(i)
+            open_brackets.append(end - i)
+        else:
+            opening = "{" if c == "}" else "["
+            while open_runs and i + 2 <= end and text[open_runs[len(open_runs) - 1]] == opening:
+                start = open_runs.pop()
+                unmatched = open_brackets.pop()
+                # Two brackets close a link or a template, three braces a parameter.
+                matched = 2
+                if c == "}" and unmatched > 2 and i + 3 <= end:
+                    matched = 3
+                i += matched
+                unmatched -= matched
+                if c == "}":
+                    starts.append(start + unmatched)
+                    ends.append(i)
+                    braces.append(matched)
+                if unmatched >= 2:
+                    open_runs.append(start)
+                    open_brackets.append(unmatched)
+        # Links matter inside braces only.
+        i = end if open_runs else text.find("{{", end)
+    return starts, ends, braces
 
 
 def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more than the branch that it holds
@@ -323,13 +382,50 @@ def _heading(line: str) -> str:
     return line[level : len(line) - level].strip()
 
 
+def take_marks(text: str) -> tuple[str, list[int], list[int], list[int]]:
+    """Remove the marks of links and of holes.
+
+    Returns:
+        The prose; the offsets in it at which the words of each link start and end, without white space around them (an
+        end is not after its start if there are no words); and those of the holes.
+    """
+    size = len(text)
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    holes: list[int] = []
+    cursor = 0
+    i = 0
+    for c in text:
+        if c <= "\x08" and c in "\x01\x02\x08":
+            # Each piece follows a mark that is removed.
+            offset = i - len(pieces)
+            pieces.append(text[cursor:i])
+            cursor = i + 1
+            place = i
+            if c == "\x01":
+                while place + 1 < size and text[place + 1].isspace():
+                    place += 1
+                starts.append(offset + place - i)
+            elif c == "\x02":
+                while place > 0 and text[place - 1].isspace():
+                    place -= 1
+                ends.append(offset + place - i)
+            else:
+                holes.append(offset)
+        i += 1
+    pieces.append(text[cursor:])
+    return "".join(pieces), starts, ends, holes
+
+
 def cut_sentences(text: str, boundaries: Sequence[int]) -> tuple[list[int], list[str]]:
     """Return the offsets and the texts between boundaries, without surrounding white space and without empty ones."""
     starts: list[int] = []
     sentences: list[str] = []
-    start = 0
+    # `find` gives the positions as numbers that are no Python objects.
+    start = text.find("")
     for boundary in boundaries:
-        end = int(boundary)
+        end = text.find("", boundary)
         stop = end
         while start < stop and text[start].isspace():
             start += 1

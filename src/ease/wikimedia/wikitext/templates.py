@@ -21,6 +21,7 @@ from ease.names import nearest
 from ease.wikimedia.wikitext.families import FAMILIES, name_country, with_language
 from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM
 from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
+from ease.wikimedia.wikitext.passes import match_braces
 from ease.wikimedia.wikitext.quantities import show_number
 from ease.wikimedia.wikitext.template_arguments import Arguments, Writer, make_arguments, template_data
 from ease.wikimedia.wikitext.template_bodies import (
@@ -69,9 +70,6 @@ _INVISIBLE = " \t" + GAP + HOLE
 _COMMAS = ",;،、，；"
 _NEXT_COMMA = re.compile(rf" *[{_COMMAS}]")
 _LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
-_OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
-_BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
-_OPENING = {"}": "{", "]": "["}
 # An argument; the bar of a link or of a script variant in it does not end it.
 _PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
 _ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
@@ -486,31 +484,13 @@ def replace_templates(text: str, templates: TemplateTable | None = None, title: 
 
 def _find_templates(text: str, templates: TemplateTable | None) -> list[Replacement]:
     """Return the outermost templates and parameters, in order; those inside are kept for templates that are shown."""
-    # Start of a run of brackets, and number of its unmatched brackets.
-    unmatched: list[tuple[int, int]] = []
     replacements: list[Replacement] = []
-    end = 0
-    # Links matter inside braces only.
-    while run := (_BRACKETS if unmatched else _OPENING_BRACES).search(text, end):
-        position, end = run.span()
-        first = text[position]
-        if run[1]:
-            # `{{!}}` is how templates and tables write a pipe.
-            replacements.append(Replacement(position, end, "|"))
-        elif first in "{[":
-            unmatched.append((position, end - position))
+    for start, end, braces in zip(*match_braces(text), strict=True):
+        if braces:
+            _add(replacements, _read_template(text, start, end, braces, templates))
         else:
-            # Two brackets close a link or a template, three braces a parameter.
-            most = 3 if first == "}" else 2
-            while unmatched and end - position >= 2 and text[unmatched[-1][0]] == _OPENING[first]:
-                start, number = unmatched.pop()
-                matches = min(most, number, end - position)
-                position += matches
-                number -= matches
-                if first == "}":
-                    _add(replacements, _read_template(text, start + number, position, matches, templates))
-                if number >= 2:
-                    unmatched.append((start, number))
+            # `{{!}}` is how templates and tables write a pipe.
+            replacements.append(Replacement(start, end, "|"))
     return replacements
 
 
@@ -574,7 +554,9 @@ class _Renderer:
         last = ""
         for replacement in replacements:
             start = replacement.start
-            words = self._words(replacement, 0)
+            words = replacement.mark
+            if replacement.entry is not None:
+                words = self._words(replacement, 0)
             if words == _HOLE and self._is_box(replacement, pieces, position):
                 words = GAP
             pieces.append(self.text[position:start])
