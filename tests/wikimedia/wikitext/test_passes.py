@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from ease.io.files import read_data_file
-from ease.wikimedia.wikitext import parser, passes, templates
+from ease.wikimedia.wikitext import parser, passes, template_replacement, templates
 from ease.wikimedia.wikitext.markup import GAP
 from ease.wikimedia.wikitext.parser import link_trail, parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
@@ -83,7 +83,8 @@ def test_marks_of_holes_change_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     sites = [SITES[number % len(SITES)] for number in range(len(texts))]
     marked = list(map(parse_wikitext, texts, sites))
     assert sum(map(len, (article.holes for article in marked))) > 200
-    monkeypatch.setattr(templates, "_HOLE", GAP)
+    for module in (template_replacement, templates):
+        monkeypatch.setattr(module, "UNKNOWN", GAP)
     for text, site, article in zip(texts, sites, marked, strict=True):
         assert replace(article, holes=[]) == parse_wikitext(text, site), text
         assert article.holes == sorted(article.holes)

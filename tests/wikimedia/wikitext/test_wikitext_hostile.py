@@ -13,7 +13,7 @@ import pytest
 
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
-from ease.wikimedia.wikitext import templates
+from ease.wikimedia.wikitext import template_replacement
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
 from tests.wikimedia.wikitext.checks import check_article
@@ -99,7 +99,7 @@ GROWING += [("zh", *source) for source in SOURCES.items() if "-{" in source[0]]
 def test_linear_time(language: str, name: str, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the length takes about ten times as long; in quadratic time, it takes a hundred times as long."""
     if not name.startswith("a range"):  # no limit, so that longer arguments are read
-        monkeypatch.setattr(templates, "_LONGEST_TEMPLATE", sys.maxsize)
+        monkeypatch.setattr(template_replacement, "_LONGEST_TEMPLATE", sys.maxsize)
     shorter = max(0.001, min(seconds(make, 10_000, language) for _ in range(3)))
     assert any(seconds(make, 100_000, language) < 40 * shorter for _ in range(3))
 

@@ -43,7 +43,8 @@ from ease.wikimedia.wikitext.passes import (
     take_marks,
 )
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
-from ease.wikimedia.wikitext.templates import LearntTemplates, TemplateTable, replace_templates
+from ease.wikimedia.wikitext.template_replacement import replace_templates
+from ease.wikimedia.wikitext.templates import LearntTemplates, TemplateTable
 from ease.wikimedia.wikitext.titles import (
     SiteInfo,
     TargetKind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from babel import Locale, UnknownLocaleError
@@ -16,6 +17,9 @@ from ease.wikimedia.languages import Language
 AMERICAN = "us"
 # A position that a number names; more arguments have no number.
 _PLACE = re.compile(r"[1-9]\d{0,6}")
+# An argument; the bar of a link or of a script variant in it does not end it.
+_PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
+_ARGUMENT_NAME = re.compile(r"[\w ±×/+*–-]+")
 
 
 # The lists are read when a page is parsed: every command imports this module, and few parse wikitext.
@@ -67,6 +71,35 @@ def make_arguments(exact: Mapping[str, str], language: str, title: str = "") -> 
             keywords[name.lower()] = value
     places = range(1, max(positional, default=0) + 1)
     return Arguments([positional.get(place, "") for place in places], keywords, language, exact, title)
+
+
+def read_arguments(source: str, language: str, title: str = "") -> Arguments:
+    """Split a template's content at its bars, but not at those of links."""
+    exact: dict[str, str] = {}
+    unnumbered = count(1)
+    for part in _split_at_bars(source):
+        name, sign, value = part.partition("=")
+        name = name.strip()
+        if sign and _ARGUMENT_NAME.fullmatch(name):
+            exact[name] = value.strip()
+        else:
+            exact[str(next(unnumbered))] = part.strip()
+    return make_arguments(exact, language, title)
+
+
+def _split_at_bars(source: str) -> list[str]:
+    # Without what the pattern protects, the simple way is several times as fast.
+    if "[[" not in source and "-{" not in source:
+        return source.split("|")
+    parts: list[str] = []
+    position = 0
+    while position <= len(source):
+        part = _PART.match(source, position)
+        # The pattern also matches the empty text.
+        assert part is not None
+        position = part.end() + 1
+        parts.append(part[0])
+    return parts
 
 
 Writer = Callable[[Arguments], str]  # Returns a template's text; empty to remove the template
