@@ -84,7 +84,7 @@ def test_marks_of_holes_change_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     marked = list(map(parse_wikitext, texts, sites))
     assert sum(map(len, (article.holes for article in marked))) > 200
     for module in (template_replacement, templates):
-        monkeypatch.setattr(module, "UNKNOWN", GAP)
+        monkeypatch.setattr(module, "UNKNOWN_TEMPLATE", GAP)
     for text, site, article in zip(texts, sites, marked, strict=True):
         assert replace(article, holes=[]) == parse_wikitext(text, site), text
         assert article.holes == sorted(article.holes)

@@ -25,7 +25,7 @@ HEADING = "\x07"
 """Begin a line in the place of its marks: those of a list or rule, or the first of a heading. Other `*` are text."""
 HOLE = "\x08"
 """Follows the gap of a template that is not known, where a word of the sentence may be missing."""
-UNKNOWN = GAP + HOLE
+UNKNOWN_TEMPLATE = GAP + HOLE
 """What an unknown template leaves"""
 
 _TAGS = {kind: names.replace(" ", "|") for kind, names in read_data_file("ease.wikimedia.wikitext", "tags.yml").items()}

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ease.wikimedia.wikitext.families import FAMILIES
-from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM, UNKNOWN
+from ease.wikimedia.wikitext.markup import GAP, HEADING, HOLE, ITEM, UNKNOWN_TEMPLATE
 from ease.wikimedia.wikitext.passes import match_braces
 from ease.wikimedia.wikitext.template_bodies import TemplateEntry
 from ease.wikimedia.wikitext.templates import TemplateTable
@@ -90,7 +90,7 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
     # Without a bar, a longer text is no template's name.
     if bar < inner_end or inner_end - start <= _LONGEST_NAME:
         entry = templates.find(text[start + 2 : bar])
-    mark = UNKNOWN
+    mark = UNKNOWN_TEMPLATE
     if entry is not None and entry.writer is None and entry.body is None:
         is_word = entry.is_citation and _begins_line(text, start)
         if not (is_word or (entry.is_sound and _follows_lower_case(text, start))):
@@ -141,7 +141,7 @@ class _Renderer:
             words = replacement.mark
             if replacement.entry is not None:
                 words = self._words(replacement, 0)
-            if words == UNKNOWN and self._is_box(replacement, pieces, position):
+            if words == UNKNOWN_TEMPLATE and self._is_box(replacement, pieces, position):
                 words = GAP
             pieces.append(self.text[position:start])
             pieces.append(words)
@@ -165,11 +165,11 @@ class _Renderer:
         start, end, mark, entry, inside = template
         if entry is None:
             # An argument of several lines is a box or a table beside the prose.
-            if depth and mark == UNKNOWN and "\n" in self.text[start:end]:
+            if depth and mark == UNKNOWN_TEMPLATE and "\n" in self.text[start:end]:
                 return GAP
             return mark
         if end - start > _LONGEST_TEMPLATE or depth > _DEEPEST or self.templates is None:
-            return UNKNOWN
+            return UNKNOWN_TEMPLATE
         separator = ":" if entry.is_function else "|"
         content_start = self.text.find(separator, start + 2, end - 2) + 1
         content = None
@@ -177,16 +177,16 @@ class _Renderer:
             content = self._content(content_start, end - 2, inside, depth)
         output = self.templates.write(entry, content, self.title)
         if output is None or len(output) > _LONGEST_OUTPUT:
-            return UNKNOWN
+            return UNKNOWN_TEMPLATE
         if entry.writer is FAMILIES["coordinates"] and _LINE_END.match(self.text, end):
             # After the last word of a line, coordinates are an addition, as references are.
             return GAP
         if output and entry.writer is FAMILIES["pronunciation"] and self._is_addition(start, end):
-            return UNKNOWN
+            return UNKNOWN_TEMPLATE
         if output:
             return output
         if content and HOLE in content:
-            return UNKNOWN
+            return UNKNOWN_TEMPLATE
         return GAP
 
     def _is_addition(self, start: int, end: int) -> bool:

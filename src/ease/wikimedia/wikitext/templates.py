@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.files import read_data_file
 from ease.names import nearest
 from ease.wikimedia.wikitext.families import FAMILIES, name_country, with_language
-from ease.wikimedia.wikitext.markup import UNKNOWN
+from ease.wikimedia.wikitext.markup import UNKNOWN_TEMPLATE
 from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
 from ease.wikimedia.wikitext.quantities import show_number
 from ease.wikimedia.wikitext.template_arguments import Arguments, Writer, read_arguments, template_data
@@ -154,7 +154,7 @@ class TemplateTable:
     def _find(self, name: str) -> TemplateEntry | None:
         words = " ".join(name.replace("_", " ").split())
         if words in _page_names():
-            return TemplateEntry(lambda arguments: arguments.title or UNKNOWN)
+            return TemplateEntry(lambda arguments: arguments.title or UNKNOWN_TEMPLATE)
         prefix, colon, rest = words.partition(":")
         if colon:
             function = prefix.strip().lower().removeprefix("#")
@@ -401,7 +401,7 @@ def _show_formatnum(arguments: Arguments) -> str:
 
 def _show_time(arguments: Arguments) -> str:
     language = arguments.at(2) or arguments.language
-    return format_time(arguments.at(0), arguments.at(1), language) or UNKNOWN
+    return format_time(arguments.at(0), arguments.at(1), language) or UNKNOWN_TEMPLATE
 
 
 def _change_first(change: Callable[[str], str]) -> Writer:
@@ -417,7 +417,7 @@ def _functions() -> dict[str, TemplateEntry]:
         "uc": lambda arguments: arguments.at(0).upper(),
         "lcfirst": _change_first(str.lower),
         "ucfirst": _change_first(str.upper),
-        "expr": lambda arguments: evaluate_expression(arguments.at(0)) or UNKNOWN,
+        "expr": lambda arguments: evaluate_expression(arguments.at(0)) or UNKNOWN_TEMPLATE,
         "time": _show_time,
     }
     writers |= dict.fromkeys(template_data()["formatnum"], _show_formatnum)
