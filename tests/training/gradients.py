@@ -52,7 +52,6 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
         found = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
         if model.method.table is not None:
             model.method.table.reduce_gradient()
-            model.method.table.set_sparse_gradient()
             table = model.method.table.weight.grad
             assert table is not None
             found["method.table.weight"] = table.to_dense()

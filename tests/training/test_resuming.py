@@ -29,13 +29,23 @@ from tests.training.tiny_training import MakeJob, Stop, Trained, assert_same, st
         ("ease", {}, {"batch_size": 4, "entity_optimizer": "dense", "entity_moments": "bf16", "weight_decay": 0.1}),
         ("ease", {}, {"packed": True, "length_chunks": None, "lora": {"rank": 4, "dropout": 0.2}}),
         ("ease_plus", {}, {"teacher": "WIDE", "guide": "WIDE", "precision": "bf16"}),
+        ("simcse", {}, {"precision": "bf16", "weight_decay": 0.1}),
+        ("simcse", {"mlm_weight": 0.1}, {"precision": "bf16"}),
         ("simcse", {"mlm_weight": 0.1}, {}),
         ("dueam", {}, {}),
     ],
 )
 def test_an_interrupted_training_resumes_exactly(
-    make_job: MakeJob, files: Path, wide: Path, method: str, options: dict[str, Any], training: dict[str, Any]
+    make_job: MakeJob,
+    files: Path,
+    wide: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    options: dict[str, Any],
+    training: dict[str, Any],
 ) -> None:
+    for module in ("changed_rows", "half_precision"):
+        monkeypatch.setattr(f"ease.training.{module}.LARGE_TABLE", 100)
     training = {name: wide if value == "WIDE" else value for name, value in training.items()}
     changes = {"method": method, "method_options": options, "pairs": files / "texts.parquet"}
     short = {"max_steps": 8, **training}

@@ -91,7 +91,7 @@ Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]
 
 
 class Reads(NamedTuple):
-    """The parts of the training data that a method reads; they may depend on its options."""
+    """What a method reads of the training data and of the encoder; it may depend on the method's options."""
 
     views: tuple[str, ...] = ()
     """The text column of each view; a column that is named twice is encoded twice, with different dropout masks."""
@@ -99,6 +99,8 @@ class Reads(NamedTuple):
     """Columns in which every row must have a text."""
     token_columns: tuple[str, ...] = ()
     """Columns whose tokens the method reads."""
+    token_matrix: bool = False
+    """Whether the loss reads the encoder's matrix of token embeddings, whose gradient is then dense."""
     entities: bool = False
     """Whether a batch has its pairs' entities."""
     table: bool = False

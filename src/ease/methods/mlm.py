@@ -50,8 +50,8 @@ class Mlm(TrainingMethod[MlmOptions]):
 
     @classmethod
     def reads(cls, options: MlmOptions) -> Reads:
-        """Return the tokens alone: there is no loss of embeddings."""
-        return Reads(token_columns=(SENTENCE,))
+        """Return the tokens and the output matrix alone: there is no loss of embeddings."""
+        return Reads(token_columns=(SENTENCE,), token_matrix=True)
 
     @classmethod
     def build(cls, options: MlmOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:

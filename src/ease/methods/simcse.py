@@ -42,10 +42,10 @@ class Simcse(TrainingMethod[SimcseOptions]):
 
     @classmethod
     def reads(cls, options: SimcseOptions) -> Reads:
-        """Return both views of a sentence; the auxiliary loss also reads its tokens."""
+        """Return both views of a sentence; the auxiliary loss also reads its tokens and their matrix."""
         views = (SENTENCE, SENTENCE)
         if options.mlm_weight:
-            return Reads(views=views, token_columns=(SENTENCE,))
+            return Reads(views=views, token_columns=(SENTENCE,), token_matrix=True)
         return Reads(views=views)
 
     @classmethod

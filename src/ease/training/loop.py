@@ -269,7 +269,7 @@ def train_model(
             is_last = step == steps
             if is_last or (evaluate is not None and step % options.evaluate_every == 0):
                 # In every process: the first one may save its table, and the others' must stay equal to it.
-                optimizers.complete_table()
+                optimizers.complete_tables()
                 _evaluate_and_keep(step, model, best, progress, evaluate)
                 hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.

@@ -27,7 +27,7 @@ from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Padded
 from ease.training.execution import PLAIN_EXECUTION, Execution
-from ease.training.half_precision import HalfTransformer
+from ease.training.half_precision import HalfTransformer, TokenTable, use_sparse_gradients
 from ease.training.options import LoraOptions, TeacherOptions, TrainingOptions
 from ease.training.packing import Packed, Transform, TransformerGraphs, embed_packed
 from ease.training.prepared_pairs import Layout, prompt_tokens
@@ -90,10 +90,21 @@ class TrainingModel(nn.Module):
             self.transform = TransformerGraphs(encoder[0])
         elif execution.half_transformer:
             self.half_transformer = self.transform = HalfTransformer(encoder)
+            if not self.reads.token_matrix:
+                use_sparse_gradients(self)
         for parameter in self.parameters():
             # transformers loads some weights as slices of one tensor, which safetensors refuses to save.
             if parameter.untyped_storage().nbytes() > parameter.nbytes:
                 parameter.data = parameter.data.clone()
+
+    @property
+    def token_tables(self) -> dict[str, TokenTable]:
+        """The encoder's trained tables of embeddings that have sparse gradients, by name."""
+        return {
+            name: module
+            for name, module in self.named_modules()
+            if isinstance(module, TokenTable) and module.sparse and module.weight.requires_grad
+        }
 
     def _check_teacher(self, teacher: TeacherOptions) -> None:
         if SENTENCE not in self.reads.views:

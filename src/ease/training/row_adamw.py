@@ -1,4 +1,4 @@
-"""AdamW for an entity table: the result of dense steps on all rows, computed for the rows in use."""
+"""AdamW for the table of entities or tokens: the result of dense steps on all rows, computed for the rows in use."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ class EntityTable(nn.Module):
     """A table of millions of rows; a step reads and updates only the rows of its batch.
 
     `forward` returns a copy of the rows in use, the same ones in every process. After the backward passes of a step,
-    `reduce_gradient` adds the copies' gradients and averages them over the processes, and `set_sparse_gradient` makes
-    the result the sparse gradient of the table, for `torch.optim.SparseAdam` and others.
+    `reduce_gradient` adds the copies' gradients, averages them over the processes, and makes the result the sparse
+    gradient of the table, for `torch.optim.SparseAdam` and others.
     """
 
     def __init__(self, embeddings: Tensor) -> None:
@@ -65,7 +65,11 @@ class EntityTable(nn.Module):
         return _Lookup(distinct_rows, device_rows, rows)
 
     def reduce_gradient(self) -> Tensor:
-        """Add the gradients of a step's lookups, average them over all processes, and return the rows to be clipped."""
+        """Set the table's sparse gradient: that of a step's lookups, averaged over all processes.
+
+        Returns:
+            (u, dimension), rows whose gradient has the values of the sparse one, to be clipped.
+        """
         joint = self._lookups[0]
         # A step with sub-batches looks up several times, and each lookup has a gradient of its own.
         has_several = len(self._lookups) > 1
@@ -79,20 +83,14 @@ class EntityTable(nn.Module):
             for lookup in self._lookups:
                 if lookup.rows.grad is not None:
                     joint.rows.grad[torch.searchsorted(joint.device_rows, lookup.device_rows)] += lookup.rows.grad
-        self._lookups = [joint]
         average(joint.rows.grad)
-        return joint.rows
-
-    def set_sparse_gradient(self) -> None:
-        """Set the table's sparse gradient from the rows' gradient."""
-        (joint,) = self._lookups  # which `reduce_gradient` has left
-        assert joint.rows.grad is not None
         indices = joint.device_rows.unsqueeze(0)
         # Sorted distinct rows are coalesced; a check would make the host wait for the GPU.
         self.weight.grad = torch.sparse_coo_tensor(
             indices, joint.rows.grad, self.weight.shape, is_coalesced=True, check_invariants=False
         )
         self._lookups = []
+        return joint.rows
 
     def forget_gradient(self) -> None:
         """Drop the rows in use with their gradients."""
