@@ -49,11 +49,13 @@ def test_the_choice_is_logged_in_one_line_with_its_reasons(
         choose(files, onednn=False, sub_batch_size=4)
         choose(files, compiled=True, precision="fp32")
         choose(files, onednn=False, packed=True, mini_batch_size=8, precision="bf16")
+        choose(files, precision="bf16")
     cpu = "Execution: CPU (`device: cpu`), 2 threads"
     assert [line for line in caplog.messages if line.startswith("Execution")] == [
         f"{cpu}, fp32 (this CPU has no bf16 instructions); padded texts, in 4 chunks by length; 4 sub-batches a step",
         f"{cpu}, fp32; padded texts, in 4 chunks by length; compiled layers",
         f"{cpu}, bf16; texts in rows of 64 tokens (`packed: true`); mini-batches of 8 pairs, computed twice",
+        f"{cpu}, bf16; texts in rows of 64 tokens (in bf16 faster than padded texts)",
     ]
 
 
@@ -67,7 +69,33 @@ def test_a_cpu_that_multiplies_faster_in_bf16_takes_it_for_large_encoders(
     with caplog.at_level(logging.INFO, "ease.training.execution"):
         chosen = choose(files)
     assert (chosen.precision, chosen.onednn) == ("bf16", False)
-    assert "2 threads, bf16 (this CPU multiplies faster in bf16); padded texts" in caplog.text
+    assert "2 threads, bf16 (this CPU multiplies faster in bf16); texts in rows" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "processes", "packed"),
+    [
+        ({"max_tokens": 32}, 1, True),
+        ({"max_tokens": 35}, 1, False),
+        ({"max_tokens": 32, "packed": False}, 1, False),
+        ({"max_tokens": 32, "length_chunks": 4}, 1, False),
+        ({"max_tokens": 32, "mini_batch_size": 8}, 1, False),
+        ({"max_tokens": 32, "compiled": True}, 1, False),
+        ({"max_tokens": 32, "precision": "fp32"}, 1, False),
+        ({"max_tokens": 32}, 2, False),
+    ],
+)
+def test_in_bf16_on_a_cpu_texts_are_packed_if_they_fill_rows(
+    files: Path, options: dict[str, Any], processes: int, packed: bool
+) -> None:
+    assert choose(files, processes, **{"precision": "bf16", **options}).packed == packed
+
+
+def test_an_encoder_that_refuses_packed_texts_is_padded_in_bf16(files: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    encoder[0].model.set_attn_implementation("eager")
+    chosen = choose_execution(TrainingOptions(device="cpu", precision="bf16"), encoder, 1)
+    assert (chosen.half_transformer, chosen.packed, chosen.chunks) == (True, False, 4)
 
 
 def test_a_gpu_packs_texts_for_graphs_where_it_can(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

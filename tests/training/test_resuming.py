@@ -27,7 +27,7 @@ from tests.training.tiny_training import MakeJob, Stop, Trained, assert_same, st
     [
         ("ease", {}, {"report_every": 3, "warmup": 0.3, "sub_batch_size": 4, "entity_moments": "bf16"}),
         ("ease", {}, {"batch_size": 4, "entity_optimizer": "dense", "entity_moments": "bf16", "weight_decay": 0.1}),
-        ("ease", {}, {"packed": True, "length_chunks": None, "lora": {"rank": 4, "dropout": 0.2}}),
+        ("ease", {}, {"precision": "bf16", "length_chunks": None, "lora": {"rank": 4, "dropout": 0.2}}),
         ("ease_plus", {}, {"teacher": "WIDE", "guide": "WIDE", "precision": "bf16"}),
         ("simcse", {}, {"precision": "bf16", "weight_decay": 0.1}),
         ("simcse", {"mlm_weight": 0.1}, {"precision": "bf16"}),

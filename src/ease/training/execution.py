@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,7 @@ from ease.encoders.precision import faster_cpu_precision
 from ease.errors import EaseError
 from ease.training.options import TrainingOptions, check_share
 from ease.training.packing import ROW_TOKENS, PackingRefusal, prepare_packing
+from ease.training.prepared_pairs import prompt_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ def uses_gpu(options: TrainingOptions) -> bool:
 def check_execution(options: TrainingOptions, processes: int) -> None:
     """Refuse what cannot be executed on this machine, before anything is loaded."""
     check_share(options, processes)
-    if options.compiled and options.packed and not uses_gpu(options):
+    if options.compiled and options.packed is True and not uses_gpu(options):
         raise EaseError("On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`.")
 
 
@@ -90,6 +92,9 @@ def choose_execution(
         EaseError: If packing or CUDA graphs are required by the options and not possible.
     """
     on_gpu = uses_gpu(options)
+    precision, precision_reason = _precision(options, encoder, on_gpu)
+    # DistributedDataParallel waits for gradients that torch accumulates.
+    half_transformer = precision == "bf16" and not on_gpu and not options.compiled and processes == 1
     obstacle = graphs_obstacle(options, on_gpu, columns, processes)
     first_position = None
     if obstacle is None:
@@ -99,9 +104,11 @@ def choose_execution(
             obstacle = refusal.reason
     if obstacle is not None and options.graphs is True:
         raise EaseError(f"`graphs: true` is not possible here ({obstacle}): set `graphs: auto`.")
-    if first_position is None and options.packed:
+    if first_position is None and options.packed is True:
         first_position = prepare_packing(encoder)
-    precision, precision_reason = _precision(options, encoder, on_gpu)
+    elif half_transformer and options.packed == "auto" and _fills_rows(options, encoder):
+        with suppress(PackingRefusal):
+            first_position = prepare_packing(encoder)
     execution = Execution(
         device="cuda" if on_gpu else "cpu",
         precision=precision,
@@ -110,8 +117,7 @@ def choose_execution(
         first_position=first_position,
         graphs=obstacle is None,
         compiled=options.compiled,
-        # DistributedDataParallel waits for gradients that torch accumulates.
-        half_transformer=precision == "bf16" and not on_gpu and not options.compiled and processes == 1,
+        half_transformer=half_transformer,
         # The layers have products in fp32 alone.
         onednn=options.onednn and precision == "fp32" and not options.compiled and has_onednn(),
         sub_batches=options.batch_size // options.contrasted,
@@ -136,6 +142,16 @@ def graphs_obstacle(options: TrainingOptions, on_gpu: bool, columns: int, proces
         f"the method encodes {columns} columns of texts": columns != 1,
     }
     return next((reason for reason, applies in obstacles.items() if applies), None)
+
+
+def _fills_rows(options: TrainingOptions, encoder: SentenceTransformer) -> bool:
+    """Return whether packed rows have less padding than padded texts in chunks, whatever the texts' lengths.
+
+    Truncated texts are many and have the same length: texts of 35 tokens would leave half of their rows empty. So have
+    the texts of a chunk.
+    """
+    in_chunks = options.mini_batch_size is not None or (options.length_chunks or 1) > 1
+    return not in_chunks and ROW_TOKENS % (options.max_tokens + prompt_tokens(encoder)) == 0
 
 
 def _precision(
@@ -175,8 +191,7 @@ def _descriptions(
         if precision_reason is not None:
             parts[0] += f" ({precision_reason})"
     if execution.packed:
-        reason = "for CUDA graphs" if execution.graphs else "`packed: true`"
-        parts.append(f"texts in rows of {ROW_TOKENS} tokens ({reason})")
+        parts.append(f"texts in rows of {ROW_TOKENS} tokens ({_packing_reason(execution, options)})")
     else:
         parts.append(f"padded texts, in {execution.chunks} chunks by length")
     if execution.sub_batches > 1:
@@ -192,3 +207,11 @@ def _descriptions(
     elif execution.device == "cuda":
         parts.append(f"no CUDA graphs ({obstacle})")
     return parts
+
+
+def _packing_reason(execution: Execution, options: TrainingOptions) -> str:
+    if execution.graphs:
+        return "for CUDA graphs"
+    if options.packed is True:
+        return "`packed: true`"
+    return "in bf16 faster than padded texts"

@@ -209,10 +209,12 @@ class TrainingOptions(StrictModel):
         ge=1,
         description="chunks by length in which a batch is encoded; null: 4 for padded texts on a CPU, else 1",
     )
-    packed: bool = Field(
-        False,
+    packed: bool | Literal["auto"] = Field(
+        "auto",
         description="encode a batch as rows of 64 tokens with several texts, with little padding; dropout masks differ "
-        "from those with padding",
+        "from those with padding; auto: for `graphs`, and in bf16 on a CPU if 64 is a multiple of the longest texts' "
+        "tokens (32 or 64, prompt included), not with several `processes`, `compiled`, `mini_batch_size` or "
+        "`length_chunks`",
     )
     graphs: bool | Literal["auto"] = Field(
         "auto",
