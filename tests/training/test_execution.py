@@ -93,7 +93,8 @@ def test_in_bf16_on_a_cpu_texts_are_packed_if_they_fill_rows(
 
 def test_an_encoder_that_refuses_packed_texts_is_padded_in_bf16(files: Path) -> None:
     encoder = load_encoder(str(files / "encoder"))
-    encoder[0].model.set_attn_implementation("eager")
+    transformer: Any = encoder[0]
+    transformer.model.set_attn_implementation("eager")
     chosen = choose_execution(TrainingOptions(device="cpu", precision="bf16"), encoder, 1)
     assert (chosen.half_transformer, chosen.packed, chosen.chunks) == (True, False, 4)
 
