@@ -132,6 +132,7 @@ def test_mlflow_says_at_once_where_it_will_answer_and_starts_one_worker(tmp_path
     assert sum(memory) < 1e9
 
 
+@pytest.mark.slow
 def test_a_store_that_is_a_server_is_named_and_a_broken_one_is_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_store_that_is_a_server_is_named_and_a_broken_one_is_one_line(
     )
 
 
+@pytest.mark.slow
 def test_a_start_without_bytecode_says_what_would_make_it_faster(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path / "cache")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -66,6 +66,7 @@ def test_a_run_says_which_node_runs_and_what_it_has_done(sets: Path, caplog: pyt
     assert any(re.fullmatch(r"Node 2 of 2: score for \d s; tatoeba: [123] of 4 subsets", line) for line in lines)
 
 
+@pytest.mark.slow
 def test_scoring_and_encoding_of_a_script_are_reported(
     sets: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

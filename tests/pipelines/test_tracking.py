@@ -134,6 +134,7 @@ def test_a_plot_has_no_library_and_its_run_goes_on_where_artifacts_cannot_be_wri
     assert [name for name in names if f"MLflow did not store {name} (" not in caplog.text] == []
 
 
+@pytest.mark.slow
 def test_nodes_that_run_at_once_log_a_common_parameter_once(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     threads = ("--runner=ThreadRunner", "--runner-params=max_workers=2")
