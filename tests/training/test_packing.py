@@ -133,7 +133,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
     def choose_rows(options: TrainingOptions, encoder: Any, *counts: int) -> Execution:
         choices.append(options)
         packed = options.model_copy(update={"packed": True, "graphs": False})
-        return replace(choose_execution(packed, encoder, *counts), graphs=True)
+        return replace(choose_execution(packed, encoder, *counts), graphs=True, token_tables=False)
 
     def graphs_of(transformer: Any) -> TransformerGraphs:
         graphs = TransformerGraphs(transformer, record_sharing_memory)

@@ -44,7 +44,7 @@ def test_an_interrupted_training_resumes_exactly(
     options: dict[str, Any],
     training: dict[str, Any],
 ) -> None:
-    for module in ("changed_rows", "half_precision"):
+    for module in ("changed_rows", "token_tables"):
         monkeypatch.setattr(f"ease.training.{module}.LARGE_TABLE", 100)
     training = {name: wide if value == "WIDE" else value for name, value in training.items()}
     changes = {"method": method, "method_options": options, "pairs": files / "texts.parquet"}

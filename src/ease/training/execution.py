@@ -44,6 +44,8 @@ class Execution:
     graphs: bool = False
     """Whether CUDA graphs replay the transformer's passes"""
     compiled: bool = False
+    token_tables: bool = False
+    """Whether gradients of tables of embeddings have only the rows that were read, instead of torch's"""
     half_transformer: bool = False
     """Whether the transformer has passes for half precision on a CPU, instead of autocast's"""
     onednn: bool = False
@@ -93,8 +95,6 @@ def choose_execution(
     """
     on_gpu = uses_gpu(options)
     precision, precision_reason = _precision(options, encoder, on_gpu)
-    # DistributedDataParallel waits for gradients that torch accumulates.
-    half_transformer = precision == "bf16" and not on_gpu and not options.compiled and processes == 1
     obstacle = graphs_obstacle(options, on_gpu, columns, processes)
     first_position = None
     if obstacle is None:
@@ -104,6 +104,9 @@ def choose_execution(
             obstacle = refusal.reason
     if obstacle is not None and options.graphs is True:
         raise EaseError(f"`graphs: true` is not possible here ({obstacle}): set `graphs: auto`.")
+    # DistributedDataParallel waits for gradients that torch accumulates.
+    own_passes = not on_gpu and not options.compiled and processes == 1
+    half_transformer = own_passes and precision == "bf16"
     if first_position is None and options.packed is True:
         first_position = prepare_packing(encoder)
     elif half_transformer and options.packed == "auto" and _fills_rows(options, encoder):
@@ -117,6 +120,7 @@ def choose_execution(
         first_position=first_position,
         graphs=obstacle is None,
         compiled=options.compiled,
+        token_tables=own_passes,
         half_transformer=half_transformer,
         # The layers have products in fp32 alone.
         onednn=options.onednn and precision == "fp32" and not options.compiled and has_onednn(),

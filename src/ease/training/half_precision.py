@@ -1,28 +1,24 @@
 """A transformer's passes in half precision on a CPU.
 
-Under autocast, each layer casts its inputs, residuals and norms are in single precision, and each chunk of a batch has
-a gradient for every row of the vocabulary. Here, the weights of layers are cast once a step, residuals and norms are
-in half precision, and a chunk adds the gradients of its own tokens; a large vocabulary's gradient is sparse, and its
-optimizer computes the rows in use. Weights, their gradients and the optimizer stay in single precision.
+Under autocast, each layer casts its inputs, and residuals and norms are in single precision. Here, the weights of
+layers are cast once a step, and residuals and norms are in half precision. Weights, their gradients and the optimizer
+stay in single precision.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
 from ease.encoders.attention import use_cpu_attention
 from ease.encoders.dropout import FastDropout
-from ease.errors import EaseError
-from ease.training.changed_rows import LARGE_TABLE
+from ease.training.token_tables import TokenTable
 
 Features = dict[str, Any]
 
@@ -31,13 +27,11 @@ class HalfTransformer:
     """Computes an encoder's transformer in autocast's precision inside autocast, and as it is elsewhere."""
 
     def __init__(self, encoder: SentenceTransformer) -> None:
-        """Take an encoder's first module; its dropout, tables and attention become faster, and are saved as before."""
+        """Take an encoder's first module, with token tables; its dropout and attention become faster."""
         self._transformer = encoder[0]
         for module in self._transformer.modules():
             if type(module) is nn.Dropout:
                 module.__class__ = FastDropout
-            elif type(module) is nn.Embedding and module.max_norm is None:
-                module.__class__ = TokenTable
         self._tables = [module for module in self._transformer.modules() if isinstance(module, TokenTable)]
         use_cpu_attention(encoder)
         in_tables = {id(table.weight) for table in self._tables}
@@ -73,86 +67,6 @@ class HalfTransformer:
         finally:
             for table in self._tables:
                 table.precision = None
-
-
-class TokenTable(nn.Embedding):
-    """A table of embeddings, to whose gradient each backward pass adds the rows that it has read.
-
-    If `sparse`, the gradient has only the rows that a step has read.
-    """
-
-    precision: torch.dtype | None = None
-    """Of the rows that are read; None: of the table"""
-    before_reading: Callable[[Tensor | None], None] | None = None
-    """Brings different rows, or all of them, up to date; set by an optimizer that defers steps"""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Read rows, by numbers of any shape."""
-        if self.before_reading is not None:
-            self.before_reading(input.unique())
-        rows: Tensor = _ReadRows.apply(input, self.weight, self.padding_idx, self.sparse)
-        return rows.to(self.precision or rows.dtype)
-
-    def reduce_gradient(self) -> Tensor:
-        """Complete the table's sparse gradient.
-
-        Returns:
-            (u, dimension), rows whose gradient has the values of the sparse one, to be clipped.
-
-        Raises:
-            EaseError: If the gradient is dense, because something else has read the table.
-        """
-        gradient = self.weight.grad
-        assert gradient is not None
-        if not gradient.is_sparse:
-            raise EaseError(
-                "The token embeddings have a dense gradient: a method that reads their matrix has to say so in "
-                "`Reads.token_matrix`; an encoder that does so can be trained with `precision: fp32`."
-            )
-        self.weight.grad = gradient = gradient.coalesce()
-        rows = torch.empty_like(gradient.values())
-        rows.grad = gradient.values()
-        return rows
-
-
-def use_sparse_gradients(model: nn.Module) -> None:
-    """Make the gradients of a model's large tables sparse, except for weights that another module has, too."""
-    uses = Counter(id(weight) for _, weight in model.named_parameters(remove_duplicate=False))
-    for module in model.modules():
-        if isinstance(module, TokenTable):
-            module.sparse = len(module.weight) >= LARGE_TABLE and uses[id(module.weight)] == 1
-
-
-class _ReadRows(torch.autograd.Function):
-    """Rows of a table; their gradient is added to the table's, since torch makes a table of zeros for each pass."""
-
-    @staticmethod
-    def forward(ctx: Any, numbers: Tensor, weight: Tensor, padding: int | None, sparse: bool) -> Tensor:
-        ctx.weight = weight
-        ctx.padding = padding
-        ctx.sparse = sparse
-        ctx.save_for_backward(numbers)
-        return weight[numbers]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None, None]:
-        (numbers,) = ctx.saved_tensors
-        if ctx.padding is not None:
-            gradient = gradient.masked_fill((numbers == ctx.padding).unsqueeze(-1), 0)
-        weight: Tensor = ctx.weight
-        rows, values = numbers.flatten(), gradient.flatten(0, -2)
-        if ctx.sparse:
-            # Texts repeat tokens: a row for each token would take more memory than the table in a large batch.
-            added = torch.sparse_coo_tensor(rows[None], values, weight.shape, check_invariants=False).coalesce()
-            if weight.grad is not None:
-                added = weight.grad + added
-            weight.grad = added
-        else:
-            if weight.grad is None:
-                weight.grad = torch.zeros_like(weight)
-            weight.grad.index_add_(0, rows, values)
-        return None, None, None, None
 
 
 class CastWeights(torch.autograd.Function):

@@ -27,10 +27,11 @@ from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Padded
 from ease.training.execution import PLAIN_EXECUTION, Execution
-from ease.training.half_precision import HalfTransformer, TokenTable, use_sparse_gradients
+from ease.training.half_precision import HalfTransformer
 from ease.training.options import LoraOptions, TeacherOptions, TrainingOptions
 from ease.training.packing import Packed, Transform, TransformerGraphs, embed_packed
 from ease.training.prepared_pairs import Layout, prompt_tokens
+from ease.training.token_tables import TokenTable, use_sparse_gradients, use_token_tables
 
 logger = logging.getLogger(__name__)
 
@@ -84,14 +85,16 @@ class TrainingModel(nn.Module):
             prepare_padding(encoder)
         if execution.onednn:
             use_onednn(encoder)
+        if execution.token_tables:
+            use_token_tables(encoder[0])
+            if not self.reads.token_matrix:
+                use_sparse_gradients(self)
         self.half_transformer: HalfTransformer | None = None
         self.transform: Transform | None = None
         if execution.graphs:
             self.transform = TransformerGraphs(encoder[0])
         elif execution.half_transformer:
             self.half_transformer = self.transform = HalfTransformer(encoder)
-            if not self.reads.token_matrix:
-                use_sparse_gradients(self)
         for parameter in self.parameters():
             # transformers loads some weights as slices of one tensor, which safetensors refuses to save.
             if parameter.untyped_storage().nbytes() > parameter.nbytes:
