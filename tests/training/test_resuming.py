@@ -44,8 +44,8 @@ def test_an_interrupted_training_resumes_exactly(
     options: dict[str, Any],
     training: dict[str, Any],
 ) -> None:
-    for module in ("changed_rows", "token_tables"):
-        monkeypatch.setattr(f"ease.training.{module}.LARGE_TABLE", 100)
+    for constant in ("changed_rows.LARGE_TABLE", "token_tables.SPARSE_ROWS"):
+        monkeypatch.setattr(f"ease.training.{constant}", 100)
     training = {name: wide if value == "WIDE" else value for name, value in training.items()}
     changes = {"method": method, "method_options": options, "pairs": files / "texts.parquet"}
     short = {"max_steps": 8, **training}
@@ -71,7 +71,8 @@ def test_a_checkpoint_has_only_what_the_training_has_changed(
     share: float,
 ) -> None:
     """Pairs of a few words use a few of the vocabulary's rows; adapters leave all other weights as they are."""
-    monkeypatch.setattr("ease.training.changed_rows.LARGE_TABLE", 100)
+    for constant in ("changed_rows.LARGE_TABLE", "token_tables.SPARSE_ROWS"):
+        monkeypatch.setattr(f"ease.training.{constant}", 100)
     pairs = pq.read_table(files / "texts.parquet").slice(0, 16)
     file = make_job().folder / "pairs.parquet"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,8 @@ def test_a_checkpoint_has_only_what_the_training_has_changed(
             run_job(broken, stop_at(step))
         (checkpoint,) = (broken.folder / "checkpoints").iterdir()
         assert (checkpoint / "model.safetensors").stat().st_size < share * weights
-        assert (checkpoint / "optimizers.safetensors").stat().st_size < 2 * share * weights
+        # Beside the moments, numbers of steps by row, and learning rates by step.
+        assert (checkpoint / "optimizers.safetensors").stat().st_size < 2 * share * weights + 10_000
     assert_same(run_job(broken), whole)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import load_encoder
-from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.training.execution import Execution
 from ease.training.job import run_job
@@ -29,7 +29,7 @@ WORDS = "encoder.0.model.embeddings.word_embeddings"
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny encoder's 300 tokens are a large table, its 32 positions are not."""
-    monkeypatch.setattr("ease.training.token_tables.LARGE_TABLE", 100)
+    monkeypatch.setattr("ease.training.token_tables.SPARSE_ROWS", 100)
 
 
 def table_model(encoder: SentenceTransformer, **options: Any) -> TrainingModel:
@@ -84,7 +84,7 @@ def test_steps_on_the_rows_in_use_give_the_result_of_dense_steps(files: Path) ->
 
 
 @pytest.mark.usefixtures("small_tables")
-def test_a_table_that_something_else_reads_keeps_its_dense_gradient(files: Path) -> None:
+def test_a_table_that_something_else_reads_has_a_gradient_of_all_rows(files: Path) -> None:
     encoder = load_encoder(str(files / "encoder"))
     transformer: Any = encoder[0].model
     words = transformer.get_input_embeddings()
@@ -96,11 +96,52 @@ def test_a_table_that_something_else_reads_keeps_its_dense_gradient(files: Path)
     assert not model.token_tables
     words.requires_grad_(True)
     (table(torch.tensor([7])).sum() + table.weight.sum()).backward()
-    with pytest.raises(EaseError, match=r"Reads\.token_matrix"):
-        table.reduce_gradient()
+    rows = table.reduce_gradient()
+    assert rows.grad is not None
+    assert [float(row.sum()) / table.embedding_dim for row in rows.grad[6:9]] == [1, 2, 1]
+    assert len(rows) == len(words.weight)
     transformer.output = nn.Linear(*reversed(words.weight.shape))
     transformer.output.weight = words.weight
     assert not table_model(encoder).token_tables
+
+
+def test_a_copy_of_an_encoder_in_training_has_no_optimizer(files: Path) -> None:
+    model = table_model(load_encoder(str(files / "encoder_without_dropout")))
+    optimizers = Optimizers(model, TrainingOptions())
+    features = {"input_ids": torch.tensor([[5, 6]]), "attention_mask": torch.ones(1, 2, dtype=torch.long)}
+    model.encoder(dict(features))["sentence_embedding"].sum().backward()
+    optimizers.step()
+    duplicate = copy.deepcopy(model.encoder)
+    optimizers.close()
+    expected, found = (encoder(dict(features))["sentence_embedding"] for encoder in (model.encoder, duplicate))
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("method", "training"),
+    [
+        ("simcse", {}),
+        ("simcse", {"mini_batch_size": 4}),
+        ("simcse", {"sub_batch_size": 8}),
+        ("simcse", {"precision": "bf16"}),
+        ("dueam", {}),
+    ],
+)
+def test_a_training_ends_with_the_weights_of_dense_steps(
+    make_job: MakeJob, files: Path, monkeypatch: pytest.MonkeyPatch, method: str, training: dict[str, Any]
+) -> None:
+    changes = {"method": method, "pairs": files / "texts.parquet", "vocabulary": None, "table": None, "development": {}}
+    trained = []
+    for size in (10_000, 100):
+        monkeypatch.setattr("ease.training.token_tables.SPARSE_ROWS", size)
+        options = {"weight_decay": 1.0, "learning_rate": 0.01, "max_grad_norm": 0.1, **training}
+        job = make_job(f"{size}", **changes, training=options)
+        trained.append(weights(run_job(job)))
+    dense, sparse = trained
+    for name, expected in dense.items():
+        # A key's bias does not change attention: its gradient is rounding alone.
+        if not name.endswith("key.bias"):
+            assert sparse[name] == pytest.approx(expected, rel=1e-3, abs=1e-4), name
 
 
 def test_rows_that_no_step_has_read_are_saved_with_their_decay(
@@ -110,7 +151,7 @@ def test_rows_that_no_step_has_read_are_saved_with_their_decay(
     unread = load_encoder(str(files / "encoder")).tokenizer.mask_token_id
     rows = [load_file(files / "encoder" / "model.safetensors")[name][unread]]
     for size in (10_000, 100):
-        monkeypatch.setattr("ease.training.token_tables.LARGE_TABLE", size)
+        monkeypatch.setattr("ease.training.token_tables.SPARSE_ROWS", size)
         training = {"weight_decay": 1.0, "learning_rate": 0.01}
         job = make_job(f"{size}", method="simcse", vocabulary=None, table=None, development={}, training=training)
         rows.append(weights(run_job(job))[name][unread])

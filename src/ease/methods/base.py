@@ -100,7 +100,7 @@ class Reads(NamedTuple):
     token_columns: tuple[str, ...] = ()
     """Columns whose tokens the method reads."""
     token_matrix: bool = False
-    """Whether the loss reads the encoder's matrix of token embeddings, whose gradient is then dense."""
+    """Whether the loss reads the encoder's complete matrix of token embeddings, whose gradient is then dense."""
     entities: bool = False
     """Whether a batch has its pairs' entities."""
     table: bool = False

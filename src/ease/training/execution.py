@@ -1,7 +1,7 @@
 """How a training run computes its batches: chosen once, from its options, this machine and the encoder.
 
-The choice changes speed and memory. It changes losses by rounding alone, except that packing and compilation draw other
-dropout masks.
+The choice changes speed and memory. It changes losses by rounding alone, except that packing, compilation and passes
+for half precision draw other dropout masks.
 """
 
 from __future__ import annotations
@@ -139,6 +139,7 @@ def graphs_obstacle(options: TrainingOptions, on_gpu: bool, columns: int, proces
     # backward pass, and all its gradients are there at once.
     obstacles = {
         "`graphs: false`": options.graphs is False,
+        "`packed: false`": options.packed is False,
         "there is no GPU": not on_gpu,
         "several `processes` exchange gradients during the backward pass": processes > 1,
         "`mini_batch_size` computes a batch in parts": options.mini_batch_size is not None,
@@ -151,8 +152,8 @@ def graphs_obstacle(options: TrainingOptions, on_gpu: bool, columns: int, proces
 def _fills_rows(options: TrainingOptions, encoder: SentenceTransformer) -> bool:
     """Return whether packed rows have less padding than padded texts in chunks, whatever the texts' lengths.
 
-    Truncated texts are many and have the same length: texts of 35 tokens would leave half of their rows empty. So have
-    the texts of a chunk.
+    Many texts are truncated to the greatest length. If it is 35 tokens, a row of 64 has a single one of them. A chunk
+    by length, too, has many texts of one length.
     """
     in_chunks = options.mini_batch_size is not None or (options.length_chunks or 1) > 1
     return not in_chunks and ROW_TOKENS % (options.max_tokens + prompt_tokens(encoder)) == 0

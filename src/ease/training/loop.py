@@ -255,7 +255,7 @@ def train_model(
     if start == 0 and evaluate is not None:
         _evaluate_and_keep(0, model, best, progress, evaluate)
     hopeless = any_process(best.hopeless, group)
-    with stop_requests() as stop, closing(progress), closing(batches_after(start)) as batches:
+    with stop_requests() as stop, closing(optimizers), closing(progress), closing(batches_after(start)) as batches:
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             if hopeless:
                 logger.info(

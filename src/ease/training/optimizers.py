@@ -32,14 +32,14 @@ class RowTable(Protocol):
     """A table of which a step reads and updates some rows."""
 
     before_reading: Callable[[Tensor | None], None] | None
-    """Brings different rows, or all of them, up to date; set by an optimizer that defers steps"""
+    """Brings distinct rows, (u,), or all of them (None) up to date; set by an optimizer that defers steps"""
 
     @property
     def weight(self) -> Tensor:
         """The table, (n, dimension)."""
 
     def reduce_gradient(self) -> Tensor:
-        """Complete the table's sparse gradient; return rows whose gradient has its values, to be clipped."""
+        """Complete the table's sparse gradient; return rows, (u, dimension), whose gradient has its values."""
 
 
 class Optimizers:
@@ -58,7 +58,7 @@ class Optimizers:
         groups = [{"params": matrices, "weight_decay": options.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
         self.by_name: dict[str, Optimizer] = {"encoder": AdamW(groups, lr=options.learning_rate, fused=True)}
         for name, table in model.token_tables.items():
-            self.by_name[name] = _dense_steps(table, options.learning_rate, options.weight_decay)
+            self.by_name[name] = _row_adamw(table, options.learning_rate, options.weight_decay)
         self._peaks = dict.fromkeys(self.by_name, options.learning_rate)
         if model.method.table is not None:
             peak = options.entity_learning_rate or options.learning_rate
@@ -79,6 +79,11 @@ class Optimizers:
             if table.before_reading is not None:
                 table.before_reading(None)
 
+    def close(self) -> None:
+        """Detach from the tables, which would keep the moments in memory after the training."""
+        for table in self._tables:
+            table.before_reading = None
+
     def step(self) -> None:
         """Clip and apply the gradients, then clear them."""
         rows_in_use = [table.reduce_gradient() for table in self._tables]
@@ -93,13 +98,13 @@ def _entity_optimizer(table: EntityTable, options: TrainingOptions, rate: float)
     if options.entity_moments == "bf16":
         moments = torch.bfloat16
     if options.entity_optimizer == "dense":
-        return _dense_steps(table, rate, options.weight_decay, moments)
+        return _row_adamw(table, rate, options.weight_decay, moments)
     if moments == torch.float32 and table.weight.device.type == "cpu":
         return SparseAdam([table.weight], lr=rate)
     return RowAdam([table.weight], lr=rate, moments=moments)
 
 
-def _dense_steps(table: RowTable, rate: float, weight_decay: float, moments: torch.dtype = torch.float32) -> RowAdamW:
+def _row_adamw(table: RowTable, rate: float, weight_decay: float, moments: torch.dtype = torch.float32) -> RowAdamW:
     """Return an optimizer that gives the result of dense steps, and let it complete rows before they are read."""
     optimizer = RowAdamW(table.weight, lr=rate, weight_decay=weight_decay, moments=moments)
     table.before_reading = optimizer.catch_up

@@ -213,7 +213,7 @@ class TrainingOptions(StrictModel):
         "auto",
         description="encode a batch as rows of 64 tokens with several texts, with little padding; dropout masks differ "
         "from those with padding; auto: for `graphs`, and in bf16 on a CPU if 64 is a multiple of the longest texts' "
-        "tokens (32 or 64, prompt included), not with several `processes`, `compiled`, `mini_batch_size` or "
+        "tokens (prompt included), not with several `processes`, `compiled`, `mini_batch_size` or "
         "`length_chunks`",
     )
     graphs: bool | Literal["auto"] = Field(

@@ -157,6 +157,8 @@ class RowAdamW(Optimizer):
             if not group["weight_decay"]:
                 is_late &= (last_gradient > 0) & (last_step < last_gradient + MOMENTUM_STEPS)
             rows = rows[is_late]
+            if not len(rows):
+                return
         for block in rows.split(ROWS_AT_ONCE):
             self._apply_missed_steps(block, group, state)
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ease.errors import EaseError
-from ease.training.changed_rows import LARGE_TABLE
+SPARSE_ROWS = 10_000
+"""Rows from which a gradient is sparse"""
 
 
 class TokenTable(nn.Embedding):
@@ -27,10 +27,10 @@ class TokenTable(nn.Embedding):
     precision: torch.dtype | None = None
     """Of the rows that are read; None: of the table"""
     before_reading: Callable[[Tensor | None], None] | None = None
-    """Brings different rows, or all of them, up to date; set by an optimizer that defers steps"""
+    """Brings distinct rows, (u,), or all of them (None) up to date; set by an optimizer that defers steps"""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Read rows, by numbers of any shape."""
+        """Read rows: numbers (...) -> (..., dimension)."""
         if self.before_reading is not None:
             self.before_reading(input.unique())
         rows: Tensor = _ReadRows.apply(input, self.weight, self.padding_idx, self.sparse)
@@ -39,29 +39,30 @@ class TokenTable(nn.Embedding):
     def reduce_gradient(self) -> Tensor:
         """Complete the table's sparse gradient.
 
+        A dense gradient, of a loss that reads the complete table, becomes a sparse one of all rows.
+
         Returns:
             (u, dimension), rows whose gradient has the values of the sparse one, to be clipped.
-
-        Raises:
-            EaseError: If the gradient is dense, because something else has read the table.
         """
         gradient = self.weight.grad
         assert gradient is not None
         if not gradient.is_sparse:
-            raise EaseError(
-                "The token embeddings have a dense gradient: a method that reads their matrix has to say so in "
-                "`Reads.token_matrix`; an encoder that does so can be trained with `compiled: true`."
-            )
+            numbers = torch.arange(len(gradient))[None]
+            gradient = torch.sparse_coo_tensor(numbers, gradient, check_invariants=False)
         self.weight.grad = gradient = gradient.coalesce()
         rows = torch.empty_like(gradient.values())
         rows.grad = gradient.values()
         return rows
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle the table without the optimizer."""
+        return {**self.__dict__, "before_reading": None}
+
 
 def use_token_tables(model: nn.Module) -> None:
     """Turn a model's plain tables of embeddings into such tables in place; they are saved as before."""
     for module in model.modules():
-        if type(module) is nn.Embedding and module.max_norm is None:
+        if type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq:
             module.__class__ = TokenTable
 
 
@@ -70,7 +71,7 @@ def use_sparse_gradients(model: nn.Module) -> None:
     uses = Counter(id(weight) for _, weight in model.named_parameters(remove_duplicate=False))
     for module in model.modules():
         if isinstance(module, TokenTable):
-            module.sparse = len(module.weight) >= LARGE_TABLE and uses[id(module.weight)] == 1
+            module.sparse = len(module.weight) >= SPARSE_ROWS and uses[id(module.weight)] == 1
 
 
 class _ReadRows(torch.autograd.Function):

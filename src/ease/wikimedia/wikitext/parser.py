@@ -315,7 +315,7 @@ def read_prose(text: str, site: SiteInfo, templates: TemplateTable | None = None
 
     Without `templates`, all templates are removed. `title` is the page's, which some templates show.
 
-    The text must have neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
+    The text must have neither carriage returns nor the characters U+0001 to U+0008, which XML excludes.
     """
     text, literals = hide_extensions(text)
     text = _ADDRESS_BEFORE_MARKUP.sub(r"\g<0> ", text)

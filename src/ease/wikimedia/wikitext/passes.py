@@ -419,7 +419,10 @@ def take_marks(text: str) -> tuple[str, list[int], list[int], list[int]]:
 
 
 def cut_sentences(text: str, boundaries: Sequence[int]) -> tuple[list[int], list[str]]:
-    """Return the offsets and the texts between boundaries, without surrounding white space and without empty ones."""
+    """Return the offsets and the texts between boundaries, without surrounding white space and without empty ones.
+
+    No boundary is beyond the end of the text.
+    """
     starts: list[int] = []
     sentences: list[str] = []
     # `find` gives the positions as numbers that are no Python objects.

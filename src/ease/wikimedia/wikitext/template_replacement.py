@@ -106,7 +106,7 @@ def _begins_line(text: str, position: int) -> bool:
 
 
 def _follows_lower_case(text: str, position: int) -> bool:
-    """Tell whether the word before a position is in lower case, and no name: neither bold nor a link."""
+    """Return whether the word before a position is in lower case, and no name: neither bold nor a link."""
     words = text[max(0, position - _NEAR_WORD) : position].split()
     return bool(words) and words[-1].lstrip("(")[:1].islower() and words[-1][-1].isalpha()
 
@@ -190,7 +190,7 @@ class _Renderer:
         return GAP
 
     def _is_addition(self, start: int, end: int) -> bool:
-        """Tell whether a template begins the words in brackets, or stands alone between punctuation marks."""
+        """Return whether a template begins the words in brackets, or stands alone between punctuation marks."""
         before = self.text[max(0, start - _NEAR) : start]
         if _OPENING_BRACKET.search(before):
             return True
@@ -210,7 +210,7 @@ class _Renderer:
         return "".join(pieces)
 
     def _is_box(self, template: Replacement, pieces: Sequence[str], position: int) -> bool:
-        """Tell whether an unknown template of several lines is a box beside the prose, and not a part of a sentence.
+        """Return whether an unknown template of several lines is a box beside the prose, and not a part of a sentence.
 
         A part of a sentence has words of its line before it, and something of the line after it.
         """

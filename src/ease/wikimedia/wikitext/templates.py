@@ -1,4 +1,4 @@
-"""Know how the templates of a wiki are shown, from the shipped lists and from what was learnt from its dump.
+"""Look up how the templates of a wiki are shown, from the shipped lists and from what was learnt from its dump.
 
 A wiki's templates are found, in this order, in what the caller gives, what the lists of the wiki's language
 (`templates.yml`, `template_items.yml`) hide, their own text in the wiki's dump, the other lists of the language, what
