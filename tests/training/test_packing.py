@@ -198,6 +198,7 @@ def test_a_transformer_that_refuses_is_trained_without_graphs(
     [
         ({"mini_batch_size": 4}, 1, "`mini_batch_size`"),
         ({"length_chunks": 2}, 1, "`length_chunks`"),
+        ({"packed": False}, 1, "`packed: false`"),
         ({}, 2, "2 columns"),
         ({"device": "cpu"}, 1, "there is no GPU"),
     ],
