@@ -105,12 +105,14 @@ def test_a_table_that_something_else_reads_has_a_gradient_of_all_rows(files: Pat
     assert not table_model(encoder).token_tables
 
 
+@pytest.mark.usefixtures("small_tables")
 def test_a_copy_of_an_encoder_in_training_has_no_optimizer(files: Path) -> None:
     model = table_model(load_encoder(str(files / "encoder_without_dropout")))
     optimizers = Optimizers(model, TrainingOptions())
     features = {"input_ids": torch.tensor([[5, 6]]), "attention_mask": torch.ones(1, 2, dtype=torch.long)}
     model.encoder(dict(features))["sentence_embedding"].sum().backward()
     optimizers.step()
+    assert model.token_tables[WORDS].before_reading is not None
     duplicate = copy.deepcopy(model.encoder)
     optimizers.close()
     expected, found = (encoder(dict(features))["sentence_embedding"] for encoder in (model.encoder, duplicate))

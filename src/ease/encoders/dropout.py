@@ -27,9 +27,9 @@ def drop(values: Tensor, rate: float) -> Tensor:
     count = values.numel()
     words = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(1 << 63), None)
     bits = words.view(torch.int16)[:count].view(values.shape)
-    kept = bits.le_(round((1 - rate) * RATES) - RATES // 2 - 1)  # 1 or 0
+    mask = bits.le_(round((1 - rate) * RATES) - RATES // 2 - 1)  # 1 or 0
     scale = torch.tensor(1 / (1 - rate), dtype=values.dtype)
-    if scale.itemsize == kept.itemsize:
+    if scale.itemsize == mask.itemsize:
         # torch converts integers to half precision one by one; as an integer, the scale is multiplied by 1 or 0.
-        return values * kept.mul_(scale.view(kept.dtype)).view(values.dtype)
-    return values * kept.to(values.dtype).mul_(scale)
+        return values * mask.mul_(scale.view(mask.dtype)).view(values.dtype)
+    return values * mask.to(values.dtype).mul_(scale)
