@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
@@ -144,19 +143,3 @@ def test_a_training_ends_with_the_weights_of_dense_steps(
         # A key's bias does not change attention: its gradient is rounding alone.
         if not name.endswith("key.bias"):
             assert sparse[name] == pytest.approx(expected, rel=1e-3, abs=1e-4), name
-
-
-def test_rows_that_no_step_has_read_are_saved_with_their_decay(
-    make_job: MakeJob, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "embeddings.word_embeddings.weight"
-    unread = load_encoder(str(files / "encoder")).tokenizer.mask_token_id
-    rows = [load_file(files / "encoder" / "model.safetensors")[name][unread]]
-    for size in (10_000, 100):
-        monkeypatch.setattr("ease.training.token_tables.SPARSE_ROWS", size)
-        training = {"weight_decay": 1.0, "learning_rate": 0.01}
-        job = make_job(f"{size}", method="simcse", vocabulary=None, table=None, development={}, training=training)
-        rows.append(weights(run_job(job))[name][unread])
-    before, dense, sparse = rows
-    assert abs(dense).sum() < 0.99 * abs(before).sum()
-    assert sparse == pytest.approx(dense, rel=1e-5)
