@@ -17,6 +17,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from ease.encoders.dropout import drop
+from ease.encoders.precision import has_amx
 
 TORCH = "sdpa"
 """Name of torch's attention in transformers"""
@@ -24,8 +25,12 @@ PADDED = "ease_padded"
 """Name of torch's attention with the masks of this module"""
 ON_CPU = "ease_cpu"
 """Name of the same attention with operations that are fast on a CPU"""
-WIDTH = 16
-"""Values in single precision in a register of AVX-512; torch computes the rest of a row one by one"""
+REGISTER = 16
+"""Values in single precision in a register of AVX-512; torch's attention computes the rest of a row one by one"""
+TILE = 32
+"""Values in half precision in such a register; of other sizes, oneDNN's products take up to twice as long"""
+LONGEST = 1024
+"""Keys up to which scores are in memory at once"""
 
 _known: ContextVar[bool] = ContextVar("known", default=False)
 
@@ -96,9 +101,8 @@ def _attention_on_cpu(
 ) -> tuple[Tensor, None]:
     """Attend from (n, heads, width, size) to (n, width, heads, size), with a mask that is true where to attend.
 
-    Without dropout, torch's attention is fast if keys fill registers, so that they are padded; with dropout, torch
-    has nothing faster than single operations, and would also look for tokens that attend to nothing, of which there
-    are none.
+    Single products take half as long as torch's attention, and a sixth with the backward pass (docs/benchmarks.md).
+    Torch's is faster on a CPU with AMX, if nothing is trained, and stays for long texts, whose scores need much memory.
     """
     causal = attention_mask is None and (others.get("is_causal") or getattr(module, "is_causal", True))
     grouped = getattr(module, "num_key_value_groups", 1) > 1
@@ -108,23 +112,51 @@ def _attention_on_cpu(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
         return attended, None
-    if dropout:
-        scores = torch.matmul(query * (scaling or query.shape[-1] ** -0.5), key.transpose(2, 3))
-        if attention_mask is not None:
-            # A sum needs no pass over the scores' gradient, and takes a fifth of the time of filling.
-            lowest = torch.finfo(scores.dtype).min
-            scores += torch.zeros_like(attention_mask, dtype=scores.dtype).masked_fill_(~attention_mask, lowest)
-        attended = torch.matmul(drop(scores.softmax(-1), dropout), value)
-        return attended.transpose(1, 2).contiguous(), None
-    missing = -key.shape[2] % WIDTH
-    if missing:
-        if attention_mask is None:
-            attention_mask = torch.ones(1, 1, 1, key.shape[2], dtype=torch.bool)
-        attention_mask = functional.pad(attention_mask, (0, missing), value=False)
-        key = functional.pad(key, (0, 0, 0, missing))
-        value = functional.pad(value, (0, 0, 0, missing))
-    attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+    is_long = key.shape[2] > LONGEST
+    if not dropout and (is_long or (has_amx() and not torch.is_grad_enabled())):
+        key, value, attention_mask = _pad_keys(key, value, attention_mask, REGISTER)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+    else:
+        key, value, attention_mask = _pad_keys(key, value, attention_mask, TILE)
+        attended = _attend_by_products(query, key, value, attention_mask, dropout, scaling)
     return attended.transpose(1, 2).contiguous(), None
+
+
+def _pad_keys(
+    key: Tensor, value: Tensor, attention_mask: Tensor | None, multiple: int
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Pad the keys to a multiple, which nothing attends to."""
+    missing = -key.shape[2] % multiple
+    if not missing:
+        return key, value, attention_mask
+    if attention_mask is None:
+        attention_mask = torch.ones(1, 1, 1, key.shape[2], dtype=torch.bool)
+    padding = (0, 0, 0, missing)
+    return (
+        functional.pad(key, padding),
+        functional.pad(value, padding),
+        functional.pad(attention_mask, (0, missing), value=False),
+    )
+
+
+def _attend_by_products(
+    query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, dropout: float, scaling: float | None
+) -> Tensor:
+    """Attend from (n, heads, width, size) to (n, heads, width, size) by products, softmax and dropout."""
+    rows, heads, width, size = query.shape
+    # Copied here: a product of transposed keys would copy them transposed, which takes longer.
+    queries, keys, values = (states.reshape(rows * heads, -1, states.shape[-1]) for states in (query, key, value))
+    # A sum needs no pass over the scores' gradient, and takes a fifth of the time of filling.
+    addends = queries.new_zeros(1, 1, 1)
+    if attention_mask is not None:
+        lowest = torch.finfo(queries.dtype).min
+        by_row = torch.zeros_like(attention_mask, dtype=queries.dtype).masked_fill_(~attention_mask, lowest)
+        addends = by_row.expand(rows, heads, -1, -1).flatten(0, 1)
+    scores = torch.baddbmm(addends, queries, keys.transpose(1, 2), alpha=scaling or size**-0.5)
+    weights = scores.softmax(-1)
+    if dropout:
+        weights = drop(weights, dropout)
+    return torch.bmm(weights, values).view(rows, heads, width, -1)
 
 
 AttentionInterface.register(PADDED, sdpa_attention_forward)

@@ -30,11 +30,21 @@ class CpuPrecision(NamedTuple):
 
 def has_bf16() -> bool:
     """Return whether this CPU has instructions for products of matrices in bf16, AMX's or AVX-512's."""
+    return has_amx() or _has("avx512_bf16")
+
+
+def has_amx() -> bool:
+    """Return whether this CPU has AMX's instructions for products of matrices in bf16."""
+    return _has("amx_bf16")
+
+
+def _has(instructions: Literal["amx_bf16", "avx512_bf16"]) -> bool:
+    if hasattr(torch.cpu, "get_capabilities"):
+        return bool(torch.cpu.get_capabilities().get(instructions))
     # Older versions of torch do not document a way to ask.
-    if not hasattr(torch.cpu, "get_capabilities"):
-        return torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
-    capabilities = torch.cpu.get_capabilities()
-    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
+    if instructions == "amx_bf16":
+        return torch.cpu._is_amx_tile_supported()
+    return torch.cpu._is_avx512_bf16_supported()
 
 
 @cache
