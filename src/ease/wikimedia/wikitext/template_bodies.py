@@ -102,6 +102,11 @@ class TemplateEntry(NamedTuple):
     # How the template is shown where its body cannot be expanded.
     otherwise: TemplateEntry | None = None
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it prints nothing where it stands."""
+        return self.writer is None and self.body is None
+
 
 def included_text(source: str) -> str | None:
     """Return the text that a template's page includes in other pages; None if it is too long, or a box."""

@@ -91,7 +91,7 @@ def _read_template(text: str, start: int, end: int, braces: int, templates: Temp
     if bar < inner_end or inner_end - start <= _LONGEST_NAME:
         entry = templates.find(text[start + 2 : bar])
     mark = UNKNOWN_TEMPLATE
-    if entry is not None and entry.writer is None and entry.body is None:
+    if entry is not None and entry.is_hidden:
         is_word = entry.is_citation and _begins_line(text, start)
         if not (is_word or (entry.is_sound and _follows_lower_case(text, start))):
             mark = GAP

@@ -20,7 +20,13 @@ from ease.wikimedia.wikitext.families import FAMILIES, name_country, with_langua
 from ease.wikimedia.wikitext.markup import UNKNOWN_TEMPLATE
 from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
 from ease.wikimedia.wikitext.quantities import show_number
-from ease.wikimedia.wikitext.template_arguments import Arguments, Writer, read_arguments, template_data
+from ease.wikimedia.wikitext.template_arguments import (
+    Arguments,
+    Writer,
+    find_locale,
+    read_arguments,
+    template_data,
+)
 from ease.wikimedia.wikitext.template_bodies import (
     Body,
     Expansion,
@@ -49,15 +55,17 @@ _LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?([23]?)")
 _LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-[a-z]+)?|[a-z]{2,3}-link")
 # Templates of single wikis with a language in the name: `{{laS|homo}}` in German, `{{k-la|homo}}` in Finnish.
 _FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})")}
-# `{{به انگلیسی|Blue House}}`, "in English", which prints its name and the words in brackets.
+# `{{به انگلیسی|Blue House}}` or `{{انگلیسی|Blue House}}`, "in English", which prints its name and the words in brackets.
 _PERSIAN = re.compile(
-    "به (?:آلمانی|اردو|ارمنی|اسپانیایی|انگلیسی|اوکراینی|ایتالیایی|پرتغالی|ترکی استانبولی|ترکی|چینی|روسی|ژاپنی|سوئدی"
+    "(?:به )?(آلمانی|اردو|ارمنی|اسپانیایی|انگلیسی|اوکراینی|ایتالیایی|پرتغالی|ترکی استانبولی|ترکی|چینی|روسی|ژاپنی|سوئدی"
     "|عبری|عربی|فرانسوی|فرانسه|کردی|کره‌ای|گرجی|لاتین|لهستانی|هلندی|هندی|یونانی)"
 )
+# The article of Arabic names of languages: `{{ألمانية|Spree}}` prints "in the German (language)" and the words.
+_ARABIC_ARTICLE = "ال"
 # `{{XXe siècle}}`, which writes its name.
 _CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\.)?)")
-# `{{3e}}` and `{{1er}}`, in French
-_ORDINAL = re.compile(r"\d{1,3}(?:er|re|nd|nde|es?)")
+# `{{3e}}`, `{{1er}}`, `{{Ier}}` and `{{XIV}}`, in French
+_ORDINAL = re.compile(r"(\d{1,3}|[ivx]+)(er|re|nd|nde|es?)|[ivx]{2,}")
 _COUNTRY = re.compile(r"[A-Z]{3}")
 _FRACTION = re.compile(r"\d{1,3}/\d{1,3}")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
@@ -163,7 +171,7 @@ class TemplateTable:
             if function in self._namespaces or not prefix:
                 words = rest.strip()
         entry = self.find_template(words)
-        if entry is not None and entry.writer is None and entry.body is None:
+        if entry is not None and entry.is_hidden:
             lower = words.lower()
             is_citation = _citation_pattern().fullmatch(lower) is not None
             return entry._replace(is_citation=is_citation, is_sound=_sound_pattern().fullmatch(lower) is not None)
@@ -182,7 +190,7 @@ class TemplateTable:
         if specification == BOX and listed is None:
             return None
         # What a list hides, such as buttons and bibliographic entries, is printed, but belongs to no sentence.
-        if specification and (listed is None or listed.writer is not None):
+        if specification and (listed is None or not listed.is_hidden):
             entry = self._read(specification, steps)
             if entry and entry.body is not None:
                 return entry._replace(otherwise=listed or self._find_of_all(name))
@@ -309,11 +317,26 @@ def _find_by_form_of(language: str, name: str) -> TemplateEntry | None:
         return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
     if language == "fr" and (century := _CENTURY.fullmatch(name)):
         return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
-    if language == "fr" and _ORDINAL.fullmatch(name):
-        return TemplateEntry(_constant(name))
-    if language == "fa" and _PERSIAN.fullmatch(name):
-        return TemplateEntry(lambda arguments: arguments.at(0) and f"({name}: {arguments.at(0)})")
+    if language == "fr" and (ordinal := _ORDINAL.fullmatch(name)):
+        number, ending = ordinal.groups()
+        return TemplateEntry(_constant(f"{(number or name).upper()}{ending or ''}"))
+    if language == "fa" and (persian := _PERSIAN.fullmatch(name)):
+        return _in_brackets(f"به {persian[1]}")
+    if language == "ar" and _ARABIC_ARTICLE + name in _language_names(language):
+        return _in_brackets(f"ب{_ARABIC_ARTICLE}{name}")
     return None
+
+
+def _in_brackets(language: str) -> TemplateEntry:
+    """Return how words in a language are shown, after the language's name in brackets; a mark without words is not."""
+    return TemplateEntry(lambda arguments: arguments.at(0) and f"({language}: {arguments.at(0)})")
+
+
+@cache
+def _language_names(language: str) -> frozenset[str]:
+    """Return the names of all languages in one of them."""
+    locale = find_locale(language)
+    return frozenset(locale.languages.values()) if locale else frozenset()
 
 
 def _argument(arguments: Arguments, name: str) -> str:
@@ -350,6 +373,8 @@ def _listed(code: str) -> dict[str, TemplateEntry]:
     for name, output in template_data()["text"].get(code, {}).items():
         # Not through a specification, which would lose the spaces around a dash.
         entries[str(name).lower()] = TemplateEntry(_constant(output))
+    for name, wikitext in template_data()["body"].get(code, {}).items():
+        entries[str(name).lower()] = TemplateEntry(None, body=parse_body(wikitext))
     return entries
 
 
