@@ -52,7 +52,7 @@ from ease.similarity.encode import Role
 
 logger = logging.getLogger(__name__)
 
-EMBEDDINGS_VERSION = 5
+EMBEDDINGS_VERSION = 6
 """Raise it if an encoder now gives other embeddings: cached embeddings, and scores computed from them, are stale."""
 UNIT = 8192
 """Sentences that a GPU encodes between two yields, and the least number that is written to the cache at once."""

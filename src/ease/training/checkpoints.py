@@ -41,7 +41,7 @@ from ease.training.prepared_pairs import LANGUAGE_COLUMN, distinct, open_pair_ta
 
 logger = logging.getLogger(__name__)
 
-TRAINING_VERSION = 5
+TRAINING_VERSION = 6
 """Raise it if the same job now gives another encoder: checkpoints and results of another version are not reused."""
 
 

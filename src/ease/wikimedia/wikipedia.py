@@ -61,7 +61,7 @@ from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_ta
 
 logger = logging.getLogger(__name__)
 
-WIKIPEDIA_PARTS_VERSION = 16
+WIKIPEDIA_PARTS_VERSION = 17
 """Raise it if a dump now gives other sentences, redirects or pages: parts of another version are parsed again."""
 
 _LATEST = "cc-by-sa-4.0"
