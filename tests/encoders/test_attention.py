@@ -65,14 +65,14 @@ def test_states_and_gradients_are_those_of_torch(
 
 @pytest.mark.parametrize("width", [5, 37])
 @pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize(("amx", "longest"), [(False, 1024), (True, 1024), (False, 8)])
+@pytest.mark.parametrize(("amx", "most_keys"), [(False, 1024), (True, 1024), (False, 8)])
 @torch.inference_mode()
 def test_states_of_encoding_are_those_of_torch(
-    encoder_folder: Path, monkeypatch: pytest.MonkeyPatch, width: int, padded: bool, amx: bool, longest: int
+    encoder_folder: Path, monkeypatch: pytest.MonkeyPatch, width: int, padded: bool, amx: bool, most_keys: int
 ) -> None:
     """By products, and by torch's attention for padded keys on a CPU with AMX and for long texts."""
     monkeypatch.setattr(attention, "has_amx", lambda: amx)
-    monkeypatch.setattr(attention, "LONGEST", longest)
+    monkeypatch.setattr(attention, "MOST_KEYS", most_keys)
     expected = token_states(load_encoder(str(encoder_folder)).eval(), width, padded)
     found = token_states(load_with_cpu_attention(encoder_folder).eval(), width, padded)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)

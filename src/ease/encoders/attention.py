@@ -29,20 +29,20 @@ REGISTER = 16
 """Values in single precision in a register of AVX-512; torch's attention computes the rest of a row one by one"""
 TILE = 32
 """Values in half precision in such a register; of other sizes, oneDNN's products take up to twice as long"""
-LONGEST = 1024
+MOST_KEYS = 1024
 """Keys up to which scores are in memory at once"""
 
-_known: ContextVar[bool] = ContextVar("known", default=False)
+_padding_known: ContextVar[bool] = ContextVar("padding_known", default=False)
 
 
 @contextmanager
 def padding_known() -> Iterator[None]:
     """In this block, every mask that an encoder is given has padding."""
-    token = _known.set(True)
+    token = _padding_known.set(True)
     try:
         yield
     finally:
-        _known.reset(token)
+        _padding_known.reset(token)
 
 
 def has_torch_attention(transformer: nn.Module) -> TypeGuard[Transformer]:
@@ -83,7 +83,7 @@ def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
 
 def _mask(**options: Any) -> Tensor | None:
     """Return the mask of torch's attention; it is never omitted in a block of `padding_known`."""
-    if _known.get() and options.get("attention_mask") is not None:
+    if _padding_known.get() and options.get("attention_mask") is not None:
         options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
     mask: Tensor | None = sdpa_mask(**options)
     return mask
@@ -112,7 +112,7 @@ def _attention_on_cpu(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
         return attended, None
-    is_long = key.shape[2] > LONGEST
+    is_long = key.shape[2] > MOST_KEYS
     if not dropout and (is_long or (has_amx() and not torch.is_grad_enabled())):
         key, value, attention_mask = _pad_keys(key, value, attention_mask, REGISTER)
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)

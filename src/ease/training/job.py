@@ -232,8 +232,8 @@ def development_evaluation(
         scores = score_tasks(encode_with(encoder), development_tasks)
         by_name = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in scores if score.main}
         retention = main_scores(score_tasks(encode_with(encoder), retention_tasks))
-        kept = {f"{RETENTION}/{task}": score for task, score in retention.items()}
-        return {**by_name, DEVELOPMENT: average_main_scores(scores), **kept}
+        retention_scores = {f"{RETENTION}/{task}": score for task, score in retention.items()}
+        return {**by_name, DEVELOPMENT: average_main_scores(scores), **retention_scores}
 
     return evaluate
 

@@ -152,12 +152,12 @@ def learn_templates(
     tasks: dict[Path, _Task] = {}
     parts_by_language: dict[str, list[Path]] = defaultdict(list)
     sites: dict[str, SiteInfo] = {}
-    kept = choose_kept(dumps, folder)
+    kept_dumps = choose_kept(dumps, folder)
     for dump, digest in dumps.items():
         site = sites.setdefault(dump.language, read_siteinfo(dump.path, dump.language))
         for shard in split_into_shards(dump, options.bytes_per_shard):
             part = template_part(shard, digest, options, folder)
-            tasks[part] = (shard, site, options.max_page_bytes, dump in kept)
+            tasks[part] = (shard, site, options.max_page_bytes, dump in kept_dumps)
             parts_by_language[dump.language].append(part)
     make_parts(tasks, _write_shard, lambda task: task[0].end - task[0].start, map_shards, "Reading templates")
     items = _read_items(item_files, parts_by_language, sites)
@@ -367,8 +367,8 @@ def resolve_templates(
     _learn_names(aliases, table, learnt)
     counts["passed_on"] = sum(specification.startswith("body:") for specification in learnt.values())
     counts["hidden"] = sum(specification == HIDDEN for specification in learnt.values())
-    known = sum(specification != BOX for specification in learnt.values())
-    return learnt, {**counts, "learnt": known}
+    known_count = sum(specification != BOX for specification in learnt.values())
+    return learnt, {**counts, "learnt": known_count}
 
 
 def _learn_names(aliases: Mapping[str, Sequence[str]], table: TemplateTable, learnt: LearntTemplates) -> None:

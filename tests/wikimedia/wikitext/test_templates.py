@@ -77,7 +77,11 @@ OTHERS = [
     ("ru", "Дом ({{lang-en|Blue House}}; {{lang-de2|Haus}}) там.", "Дом (английский: Blue House; Haus) там."),
     ("fa", "خانه {{به انگلیسی|Blue House}} است{{به عربی}}.", "خانه (به انگلیسی: Blue House) است."),
     ("fa", "خانه {{آلمانی|Haus}} است {{پرچمک|فرانسه}} [[پاریس]]", "خانه (به آلمانی: Haus) است پاریس"),
-    ("ar", "نهر {{ألمانية|Blaufluss}} هنا {{إنج|Blue}}{{فرنسية}}", "نهر (بالألمانية: Blaufluss) هنا (بالإنجليزية: Blue)"),
+    (
+        "ar",
+        "نهر {{ألمانية|Blaufluss}} هنا {{إنج|Blue}}{{فرنسية}}",
+        "نهر (بالألمانية: Blaufluss) هنا (بالإنجليزية: Blue)",
+    ),
     ("fr", "{{Ier}}, {{XIV}} et {{IIe}}{{,}} à {{heure|8|30}} et {{heure|19}}", "Ier, XIV et IIe à 8 h 30 et 19 h"),
     ("de", "liegt mit ({{Höhe|28.1|DE-NHN}}) am See", "liegt mit (28,1 m über NHN) am See"),
     ("fr", "le {{date-|1 janvier 1995}} et le {{date|29 9 2019}}", "le 1er janvier 1995 et le 29 septembre 2019"),

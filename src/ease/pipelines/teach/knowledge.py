@@ -54,8 +54,8 @@ def known_tasks(
     tasks: dict[str, dict[str, Any]], start_scores: dict[str, dict[str, float]], language: str
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters of the tasks with the subsets of `known_scores`."""
-    known = known_scores(start_scores, language)
-    return {name: _with_option(name, tasks[name], "subsets", list(scores)) for name, scores in known.items()}
+    scores_by_task = known_scores(start_scores, language)
+    return {name: _with_option(name, tasks[name], "subsets", list(scores)) for name, scores in scores_by_task.items()}
 
 
 def known_scores(start_scores: dict[str, dict[str, float]], language: str) -> dict[str, dict[str, float]]:
@@ -63,12 +63,12 @@ def known_scores(start_scores: dict[str, dict[str, float]], language: str) -> di
 
     Other scores rise by chance or by training, which would hide a loss.
     """
-    known = {}
+    scores_by_task = {}
     for task, scores in start_scores.items():
         subsets = [subset for subset in known_subsets(scores) if not has_any_language(subset, [language])]
         if subsets:
-            known[task] = {subset: scores[subset] for subset in subsets}
-    return known
+            scores_by_task[task] = {subset: scores[subset] for subset in subsets}
+    return scores_by_task
 
 
 def _with_option(name: str, parameters: dict[str, Any], option: str, value: Any) -> dict[str, Any]:

@@ -306,12 +306,12 @@ def learn_letters(
     if letters.helps:
         folder = scratch_for_run(work, f"{setting.name}.respelling") / "encoder"
         respell_start(starting_encoder, letters.pieces, folder)
-        known = known_tasks(retention, start_scores, language)
-        kept = share_kept(start_scores, score_retention(encode_with(load_encoder(str(folder))), known))
+        tasks = known_tasks(retention, start_scores, language)
+        percent = share_kept(start_scores, score_retention(encode_with(load_encoder(str(folder))), tasks))
         shutil.rmtree(folder)
-        letters = letters.model_copy(update={"kept": kept})
-        if kept < min_kept:
-            reason = f"only {kept:.1f}% of what the starting encoder knows of other languages would be kept"
+        letters = letters.model_copy(update={"kept": percent})
+        if percent < min_kept:
+            reason = f"only {percent:.1f}% of what the starting encoder knows of other languages would be kept"
             letters = letters.model_copy(update={"pieces": {}, "reason": reason})
     logger.info("Letters of %s that the encoder reads as others: %s", language, describe_letters(letters, letters.kept))
     return letters.model_dump(mode="json")

@@ -31,8 +31,8 @@ def describe_known(country_names: dict[str, float]) -> str:
 
 def describe_retention(start_scores: dict[str, dict[str, float]], language: str) -> str:
     """List the tasks that the model must keep, with the number of subsets and the starting encoder's mean."""
-    known = known_scores(start_scores, language)
-    tasks = [f"{task} {fmean(scores.values()):.1f} ({len(scores)})" for task, scores in known.items()]
+    scores_by_task = known_scores(start_scores, language)
+    tasks = [f"{task} {fmean(scores.values()):.1f} ({len(scores)})" for task, scores in scores_by_task.items()]
     if not tasks:
         return "nothing: the starting encoder knows no task"
     return f"{', '.join(tasks)}: the starting encoder's mean (number of sets with at least {KNOWN_SCORE:g} points)"

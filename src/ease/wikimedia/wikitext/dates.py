@@ -66,8 +66,8 @@ def _date(arguments: Arguments) -> str:
     # ISO 8601 in one argument
     if len(parts) == 1 and (iso := _ISO_DATE.fullmatch(parts[0])):
         parts = list(iso.groups())
-    if arguments.language == "fr" and len(parts) == 1 and (words := _DAY_MONTH_YEAR.fullmatch(parts[0])):
-        parts = list(words.groups())
+    if arguments.language == "fr" and len(parts) == 1 and (written := _DAY_MONTH_YEAR.fullmatch(parts[0])):
+        parts = list(written.groups())
     year, month, day = _order_date(parts)
     number = month_number(month, arguments.language)
     language = arguments.language

@@ -55,7 +55,7 @@ _LANGUAGE_TEMPLATE = re.compile(r"lang-([a-z]{2,3})(?:-[a-z-]+)?([23]?)")
 _LINK_TEMPLATE = re.compile(r"(?:link-|internal link helper/|ilh/)[a-z]{2,3}(?:-[a-z]+)?|[a-z]{2,3}-link")
 # Templates of single wikis with a language in the name: `{{laS|homo}}` in German, `{{k-la|homo}}` in Finnish.
 _FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})")}
-# `{{به انگلیسی|Blue House}}` or `{{انگلیسی|Blue House}}`, "in English", which prints its name and the words in brackets.
+# `{{به انگلیسی|Blue House}}` or without the first word, "in English", which prints its name and the words in brackets.
 _PERSIAN = re.compile(
     "(?:به )?(آلمانی|اردو|ارمنی|اسپانیایی|انگلیسی|اوکراینی|ایتالیایی|پرتغالی|ترکی استانبولی|ترکی|چینی|روسی|ژاپنی|سوئدی"
     "|عبری|عربی|فرانسوی|فرانسه|کردی|کره‌ای|گرجی|لاتین|لهستانی|هلندی|هندی|یونانی)"
