@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from ease.encoders import attention
 from ease.encoders.attention import ON_CPU, TORCH, prepare_padding, use_cpu_attention
@@ -63,16 +64,30 @@ def test_states_and_gradients_are_those_of_torch(
         torch.testing.assert_close(found, value, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("width", [5, 37])
-@pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize(("amx", "most_keys"), [(False, 1024), (True, 1024), (False, 8)])
+@pytest.mark.parametrize(("amx", "most_scores"), [(False, 1 << 26), (True, 1 << 26), (False, 8)])
+@pytest.mark.parametrize("shape", [None, (3, 1, 1, 37), (3, 1, 5, 37), (1, 1, 1, 37)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 2e-2)])
 @torch.inference_mode()
-def test_states_of_encoding_are_those_of_torch(
-    encoder_folder: Path, monkeypatch: pytest.MonkeyPatch, width: int, padded: bool, amx: bool, most_keys: int
+def test_attention_of_an_encoding_is_that_of_double_precision(
+    monkeypatch: pytest.MonkeyPatch,
+    amx: bool,
+    most_scores: int,
+    shape: tuple[int, ...] | None,
+    dtype: torch.dtype,
+    tolerance: float,
 ) -> None:
-    """By products, and by torch's attention for padded keys on a CPU with AMX and for long texts."""
+    """By products, and by torch's attention for padded keys on a CPU with AMX and for large scores."""
     monkeypatch.setattr(attention, "has_amx", lambda: amx)
-    monkeypatch.setattr(attention, "MOST_KEYS", most_keys)
-    expected = token_states(load_encoder(str(encoder_folder)).eval(), width, padded)
-    found = token_states(load_with_cpu_attention(encoder_folder).eval(), width, padded)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(attention, "MOST_SCORES", most_scores)
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(3, 2, 5, 8, generator=generator).to(dtype)
+    key = torch.randn(3, 2, 37, 8, generator=generator).to(dtype)
+    value = torch.randn(3, 2, 37, 6, generator=generator).to(dtype)
+    mask = None if shape is None else torch.rand(shape, generator=generator) < 0.7
+    scores = query.double() @ key.double().transpose(2, 3) * 0.3
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    expected = (scores.softmax(-1) @ value.double()).transpose(1, 2)
+    attend = ALL_ATTENTION_FUNCTIONS[ON_CPU]
+    found, _ = attend(torch.nn.Identity(), query, key, value, mask, scaling=0.3, is_causal=False)
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)

@@ -20,6 +20,7 @@ from ease.wikimedia.template_pages import ItemFiles, read_templates
 from ease.wikimedia.wikidata import PAGE_ITEMS, SITELINKS
 from ease.wikimedia.wikipedia import ingest_wikipedia, read_dump
 from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.templates import LearntTemplates
 from tests.wikimedia.made_dumps import ONE, made, make_export, make_page, make_template, rows
 
 REDIRECTS = [
@@ -180,6 +181,13 @@ def test_the_text_of_a_listed_template_is_shown_if_it_can_be(
     templates = read_templates(made(tmp_path, make_template(1, name, page), language=language).path)
     article = parse_wikitext(f"a {source} b.", language, templates=templates)
     assert (article.text, article.holes) == (" ".join(f"a {text} b.".split()), [])
+
+
+def test_a_listed_body_is_shown_inside_another_template() -> None:
+    """`Heure` calls a module, and the list of French has a body for it."""
+    templates = LearntTemplates({"Départ": "body:départ {{Heure|{{{1}}}|5}}", "Heure": "body:{{#invoke:M|x}}"})
+    article = parse_wikitext("Le {{départ|8}} du matin.", "fr", templates=templates)
+    assert (article.text, article.holes) == ("Le départ 8 h 5 du matin.", [])
 
 
 def test_the_callers_templates_come_first(tmp_path: Path) -> None:

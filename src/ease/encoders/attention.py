@@ -29,8 +29,8 @@ REGISTER = 16
 """Values in single precision in a register of AVX-512; torch's attention computes the rest of a row one by one"""
 TILE = 32
 """Values in half precision in such a register; of other sizes, oneDNN's products take up to twice as long"""
-MOST_KEYS = 1024
-"""Keys up to which scores are in memory at once"""
+MOST_SCORES = 1 << 26
+"""Scores up to which all of a layer's are in memory at once, 128 MB, if there is no dropout"""
 
 _padding_known: ContextVar[bool] = ContextVar("padding_known", default=False)
 
@@ -102,7 +102,7 @@ def _attention_on_cpu(
     """Attend from (n, heads, width, size) to (n, width, heads, size), with a mask that is true where to attend.
 
     Single products take half as long as torch's attention, and a sixth with the backward pass (docs/benchmarks.md).
-    Torch's is faster on a CPU with AMX, if nothing is trained, and stays for long texts, whose scores need much memory.
+    Without dropout, torch's is faster on a CPU with AMX if nothing is trained, and needs less memory for long texts.
     """
     causal = attention_mask is None and (others.get("is_causal") or getattr(module, "is_causal", True))
     grouped = getattr(module, "num_key_value_groups", 1) > 1
@@ -112,8 +112,8 @@ def _attention_on_cpu(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
         return attended, None
-    is_long = key.shape[2] > MOST_KEYS
-    if not dropout and (is_long or (has_amx() and not torch.is_grad_enabled())):
+    is_large = query[..., 0].numel() * key.shape[2] > MOST_SCORES
+    if not dropout and (is_large or (has_amx() and not torch.is_grad_enabled())):
         key, value, attention_mask = _pad_keys(key, value, attention_mask, REGISTER)
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
     else:
@@ -149,7 +149,8 @@ def _attend_by_products(
     # A sum needs no pass over the scores' gradient, and takes a fifth of the time of filling.
     addends = queries.new_zeros(1, 1, 1)
     if attention_mask is not None:
-        lowest = torch.finfo(queries.dtype).min
+        # Autocast may compute in half precision, whose lowest value is the smaller one.
+        lowest = torch.finfo(torch.bfloat16).min
         by_row = torch.zeros_like(attention_mask, dtype=queries.dtype).masked_fill_(~attention_mask, lowest)
         addends = by_row.expand(rows, heads, -1, -1).flatten(0, 1)
     scores = torch.baddbmm(addends, queries, keys.transpose(1, 2), alpha=scaling or size**-0.5)

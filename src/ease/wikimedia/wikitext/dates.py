@@ -66,8 +66,10 @@ def _date(arguments: Arguments) -> str:
     # ISO 8601 in one argument
     if len(parts) == 1 and (iso := _ISO_DATE.fullmatch(parts[0])):
         parts = list(iso.groups())
-    if arguments.language == "fr" and len(parts) == 1 and (written := _DAY_MONTH_YEAR.fullmatch(parts[0])):
-        parts = list(written.groups())
+    if arguments.language == "fr":
+        if len(parts) == 1 and (written := _DAY_MONTH_YEAR.fullmatch(parts[0])):
+            parts = list(written.groups())
+        parts = ["1" if part == "1er" else part for part in parts]
     year, month, day = _order_date(parts)
     number = month_number(month, arguments.language)
     language = arguments.language
@@ -87,7 +89,7 @@ def _date(arguments: Arguments) -> str:
 
 
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
-_DAY_MONTH_YEAR = re.compile(r"(\d\d?) (\w+) (\d{3,4})")
+_DAY_MONTH_YEAR = re.compile(r"(\d\d?)(?:er)?[ /.-](\w+)[ /.-](\d{3,4})")
 _YEAR = re.compile(r"[-−]?\d{3,4}")
 _YEAR_WORDS = {"ru": "г.", "uk": "р.", "be": "г.", "be-tarask": "г."}
 _SKELETONS = {(True, True): "yMMMMd", (True, False): "yMMMM", (False, True): "MMMMd"}

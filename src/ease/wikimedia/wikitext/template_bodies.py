@@ -283,20 +283,24 @@ class Expansion:
                 inner[str(place)] = self.expand(part.all, arguments)
             else:
                 inner[self.expand(part.name, arguments).strip()] = self.expand(part.value, arguments).strip()
+        return self._show(entry, inner)
+
+    def _show(self, entry: TemplateEntry, arguments: Mapping[str, str]) -> str:
+        """Return the words of a template with expanded arguments."""
         if entry.body is not None:
             depth = self._depth
             self._depth += 1
             try:
-                return self.expand(entry.body, inner)
+                return self.expand(entry.body, arguments)
             except UnknownOutputError:
                 if entry.otherwise is None:
                     raise
-                entry = entry.otherwise
+                return self._show(entry.otherwise, arguments)
             finally:
                 self._depth = depth
         if entry.writer is None:
             return ""
-        output = entry.writer(make_arguments(inner, self._language, self._title))
+        output = entry.writer(make_arguments(arguments, self._language, self._title))
         if HOLE in output:
             raise UnknownOutputError
         return output

@@ -20,13 +20,7 @@ from ease.wikimedia.wikitext.families import FAMILIES, name_country, with_langua
 from ease.wikimedia.wikitext.markup import UNKNOWN_TEMPLATE
 from ease.wikimedia.wikitext.parser_functions import evaluate_expression, format_time
 from ease.wikimedia.wikitext.quantities import show_number
-from ease.wikimedia.wikitext.template_arguments import (
-    Arguments,
-    Writer,
-    find_locale,
-    read_arguments,
-    template_data,
-)
+from ease.wikimedia.wikitext.template_arguments import Arguments, Writer, read_arguments, template_data
 from ease.wikimedia.wikitext.template_bodies import (
     Body,
     Expansion,
@@ -58,14 +52,17 @@ _FORMS = {"de": re.compile(r"([a-z]{2,3})s"), "fi": re.compile(r"k-([a-z]{2,3})"
 # `{{به انگلیسی|Blue House}}` or without the first word, "in English", which prints its name and the words in brackets.
 _PERSIAN = re.compile(
     "(?:به )?(آلمانی|اردو|ارمنی|اسپانیایی|انگلیسی|اوکراینی|ایتالیایی|پرتغالی|ترکی استانبولی|ترکی|چینی|روسی|ژاپنی|سوئدی"
-    "|عبری|عربی|فرانسوی|فرانسه|کردی|کره‌ای|گرجی|لاتین|لهستانی|هلندی|هندی|یونانی)"
+    "|عبری|عربی|فرانسوی|کردی|کره‌ای|گرجی|لاتین|لهستانی|هلندی|هندی|یونانی)|به (فرانسه)"
 )
-# The article of Arabic names of languages: `{{ألمانية|Spree}}` prints "in the German (language)" and the words.
-_ARABIC_ARTICLE = "ال"
+# `{{ألمانية|Spree}}`, which prints "in the German (language)" and the words.
+_ARABIC = re.compile(
+    "ألمانية|أرمنية|أمازيغية|أوكرانية|إسبانية|إنجليزية|إيطالية|بولندية|برتغالية|تركية|روسية|سريانية|سويدية|صينية|عبرية"
+    "|فارسية|فرنسية|كردية|كورية|لاتينية|هندية|هولندية|يابانية|يونانية"
+)
 # `{{XXe siècle}}`, which writes its name.
 _CENTURY = re.compile(r"([ivx]+)((?:er|e) (?:siècle|millénaire)(?: av\. j\.-c\.)?)")
 # `{{3e}}`, `{{1er}}`, `{{Ier}}` and `{{XIV}}`, in French
-_ORDINAL = re.compile(r"(\d{1,3}|[ivx]+)(er|re|nd|nde|es?)|[ivx]{2,}")
+_ORDINAL = re.compile(r"(?:\d{1,3}|[IVX]+)es?|(?:1|I)(?:er|re)|(?:2|II)nde?|[IVX]{2,}")
 _COUNTRY = re.compile(r"[A-Z]{3}")
 _FRACTION = re.compile(r"\d{1,3}/\d{1,3}")
 _SCRIPT_TEMPLATE = re.compile(r"script/[a-z -]+")
@@ -206,7 +203,7 @@ class TemplateTable:
         # `{{PER}}` writes a flag and the name of a country.
         if _COUNTRY.fullmatch(name) and (country := name_country(name, self.site.language)):
             return TemplateEntry(_constant(country))
-        return _find_by_form(lower, self.site.language)
+        return _find_by_form(name, self.site.language)
 
     def expand(self, body: Body, arguments: Mapping[str, str], title: str = "") -> str:
         """Return the words of a template's text; raises UnknownOutputError if they cannot be known."""
@@ -289,10 +286,11 @@ def read_specification(specification: str) -> TemplateEntry | None:
     return None
 
 
-def _find_by_form(name: str, language: str) -> TemplateEntry | None:
-    """Return how a template is shown whose lower-case name says it: `lang-fr`, `script/hebrew`, `1/2`, `cite web`."""
-    if entry := _find_by_form_of(language, name):
+def _find_by_form(written: str, language: str) -> TemplateEntry | None:
+    """Return how a template is shown whose name says it: `lang-fr`, `script/hebrew`, `1/2`, `cite web`."""
+    if entry := _find_by_form_of(language, written):
         return entry
+    name = written.lower()
     if _FRACTION.fullmatch(name):
         return TemplateEntry(_constant(name.replace("/", "⁄")))
     if match := _LANGUAGE_TEMPLATE.fullmatch(name):
@@ -309,34 +307,33 @@ def _find_by_form(name: str, language: str) -> TemplateEntry | None:
     return None
 
 
-def _find_by_form_of(language: str, name: str) -> TemplateEntry | None:
-    """Return how a template of one wiki is shown whose lower-case name says it: `3e`, `XXe siècle` in French."""
+def _find_by_form_of(language: str, written: str) -> TemplateEntry | None:
+    """Return how a template of one wiki is shown whose name says it: `3e`, `XXe siècle` in French."""
+    name = written.lower()
     form = _FORMS.get(language)
     if form and (match := form.fullmatch(name)):
         code = match[1]
         return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
     if language == "fr" and (century := _CENTURY.fullmatch(name)):
         return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
-    if language == "fr" and (ordinal := _ORDINAL.fullmatch(name)):
-        number, ending = ordinal.groups()
-        return TemplateEntry(_constant(f"{(number or name).upper()}{ending or ''}"))
+    if language == "fr" and _ORDINAL.fullmatch(written):
+        return TemplateEntry(_constant(written))
     if language == "fa" and (persian := _PERSIAN.fullmatch(name)):
-        return _in_brackets(f"به {persian[1]}")
-    if language == "ar" and _ARABIC_ARTICLE + name in _language_names(language):
-        return _in_brackets(f"ب{_ARABIC_ARTICLE}{name}")
+        return _in_brackets(f"به {persian[1] or persian[2]}")
+    if language == "ar" and _ARABIC.fullmatch(name):
+        return _in_brackets(f"بال{name}")
     return None
 
 
 def _in_brackets(language: str) -> TemplateEntry:
     """Return how words in a language are shown, after the language's name in brackets; a mark without words is not."""
-    return TemplateEntry(lambda arguments: arguments.at(0) and f"({language}: {arguments.at(0)})")
 
+    def write(arguments: Arguments) -> str:
+        if arguments.keywords:
+            return UNKNOWN_TEMPLATE
+        return arguments.at(0) and f"({language}: {arguments.at(0)})"
 
-@cache
-def _language_names(language: str) -> frozenset[str]:
-    """Return the names of all languages in one of them."""
-    locale = find_locale(language)
-    return frozenset(locale.languages.values()) if locale else frozenset()
+    return TemplateEntry(write)
 
 
 def _argument(arguments: Arguments, name: str) -> str:
