@@ -66,6 +66,7 @@ def test_states_and_gradients_are_those_of_torch(
 
 @pytest.mark.parametrize(("amx", "most_scores"), [(False, 1 << 26), (True, 1 << 26), (False, 8)])
 @pytest.mark.parametrize("shape", [None, (3, 1, 1, 37), (3, 1, 5, 37), (1, 1, 1, 37)])
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 2e-2)])
 @torch.inference_mode()
 def test_attention_of_an_encoding_is_that_of_double_precision(
@@ -73,6 +74,7 @@ def test_attention_of_an_encoding_is_that_of_double_precision(
     amx: bool,
     most_scores: int,
     shape: tuple[int, ...] | None,
+    groups: int,
     dtype: torch.dtype,
     tolerance: float,
 ) -> None:
@@ -81,13 +83,14 @@ def test_attention_of_an_encoding_is_that_of_double_precision(
     monkeypatch.setattr(attention, "MOST_SCORES", most_scores)
     generator = torch.Generator().manual_seed(0)
     query = torch.randn(3, 2, 5, 8, generator=generator).to(dtype)
-    key = torch.randn(3, 2, 37, 8, generator=generator).to(dtype)
-    value = torch.randn(3, 2, 37, 6, generator=generator).to(dtype)
+    key = torch.randn(3, 2 // groups, 37, 8, generator=generator).to(dtype)
+    value = torch.randn(3, 2 // groups, 37, 6, generator=generator).to(dtype)
     mask = None if shape is None else torch.rand(shape, generator=generator) < 0.7
     scores = query.double() @ key.double().transpose(2, 3) * 0.3
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     expected = (scores.softmax(-1) @ value.double()).transpose(1, 2)
-    attend = ALL_ATTENTION_FUNCTIONS[ON_CPU]
-    found, _ = attend(torch.nn.Identity(), query, key, value, mask, scaling=0.3, is_causal=False)
+    layer: Any = torch.nn.Identity()
+    layer.num_key_value_groups = groups
+    found, _ = ALL_ATTENTION_FUNCTIONS[ON_CPU](layer, query, key, value, mask, scaling=0.3, is_causal=False)
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)

@@ -13,7 +13,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from ease.encoders.dropout import drop
@@ -105,13 +105,14 @@ def _attention_on_cpu(
     Without dropout, torch's is faster on a CPU with AMX if nothing is trained, and needs less memory for long texts.
     """
     causal = attention_mask is None and (others.get("is_causal") or getattr(module, "is_causal", True))
-    grouped = getattr(module, "num_key_value_groups", 1) > 1
     special = any(others.get(name) is not None for name in ("position_bias", "softcap"))
-    if query.device.type != "cpu" or causal or grouped or special:
+    if query.device.type != "cpu" or causal or special:
         attended, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
         return attended, None
+    groups = getattr(module, "num_key_value_groups", 1)
+    key, value = repeat_kv(key, groups), repeat_kv(value, groups)
     is_large = query[..., 0].numel() * key.shape[2] > MOST_SCORES
     if not dropout and (is_large or (has_amx() and not torch.is_grad_enabled())):
         key, value, attention_mask = _pad_keys(key, value, attention_mask, REGISTER)
