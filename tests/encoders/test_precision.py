@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders import encoding, precision
 from ease.encoders.encoding import encode_with, in_precision
 from ease.encoders.options import EncodingOptions
-from ease.encoders.precision import LEAST_GAIN, has_bf16
+from ease.encoders.precision import LEAST_GAIN, has_amx, has_bf16
 from tests.encoders.tiny import tiny_encoder
 
 SENTENCES = ["one two three", "two three", "one two three four five six"]
@@ -32,6 +32,7 @@ def encoder() -> SentenceTransformer:
 def test_instructions_for_bf16_are_what_torch_reports(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {name: True}, raising=False)
     assert has_bf16()
+    assert has_amx() == (name == "amx_bf16")
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {name: False, "avx2": True})
     assert not has_bf16()
     monkeypatch.delattr(torch.cpu, "get_capabilities")

@@ -66,13 +66,13 @@ def _date(arguments: Arguments) -> str:
     # ISO 8601 in one argument
     if len(parts) == 1 and (iso := _ISO_DATE.fullmatch(parts[0])):
         parts = list(iso.groups())
-    if arguments.language == "fr":
-        if len(parts) == 1 and (written := _DAY_MONTH_YEAR.fullmatch(parts[0])):
-            parts = list(written.groups())
+    language = arguments.language
+    if language == "fr":
+        if len(parts) == 1 and (numbers := _DAY_MONTH_YEAR.fullmatch(parts[0])):
+            parts = list(numbers.groups())
         parts = ["1" if part == "1er" else part for part in parts]
     year, month, day = _order_date(parts)
-    number = month_number(month, arguments.language)
-    language = arguments.language
+    number = month_number(month, language)
     if language == "fr":
         if year.startswith(("-", "−")):
             year = f"{year[1:]} av. J.-C."

@@ -286,42 +286,42 @@ def read_specification(specification: str) -> TemplateEntry | None:
     return None
 
 
-def _find_by_form(written: str, language: str) -> TemplateEntry | None:
+def _find_by_form(name: str, language: str) -> TemplateEntry | None:
     """Return how a template is shown whose name says it: `lang-fr`, `script/hebrew`, `1/2`, `cite web`."""
-    if entry := _find_by_form_of(language, written):
+    if entry := _find_by_form_of(language, name):
         return entry
-    name = written.lower()
-    if _FRACTION.fullmatch(name):
-        return TemplateEntry(_constant(name.replace("/", "⁄")))
-    if match := _LANGUAGE_TEMPLATE.fullmatch(name):
+    lower = name.lower()
+    if _FRACTION.fullmatch(lower):
+        return TemplateEntry(_constant(lower.replace("/", "⁄")))
+    if match := _LANGUAGE_TEMPLATE.fullmatch(lower):
         code, without_name = match.groups()
         if without_name:
             return read_specification("argument: 1")
         return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
-    if _SCRIPT_TEMPLATE.fullmatch(name):
+    if _SCRIPT_TEMPLATE.fullmatch(lower):
         return read_specification("argument: 1")
-    if _LINK_TEMPLATE.fullmatch(name):
+    if _LINK_TEMPLATE.fullmatch(lower):
         return read_specification("argument: d|label|3|1")
-    if _hidden_pattern().fullmatch(name):
+    if _hidden_pattern().fullmatch(lower):
         return TemplateEntry(None)
     return None
 
 
-def _find_by_form_of(language: str, written: str) -> TemplateEntry | None:
+def _find_by_form_of(language: str, name: str) -> TemplateEntry | None:
     """Return how a template of one wiki is shown whose name says it: `3e`, `XXe siècle` in French."""
-    name = written.lower()
+    lower = name.lower()
     form = _FORMS.get(language)
-    if form and (match := form.fullmatch(name)):
+    if form and (match := form.fullmatch(lower)):
         code = match[1]
         return TemplateEntry(lambda arguments: with_language(code, arguments.at(0), arguments))
-    if language == "fr" and (century := _CENTURY.fullmatch(name)):
+    if language == "fr" and (century := _CENTURY.fullmatch(lower)):
         return TemplateEntry(_constant(f"{century[1].upper()}{century[2]}"))
-    if language == "fr" and _ORDINAL.fullmatch(written):
-        return TemplateEntry(_constant(written))
-    if language == "fa" and (persian := _PERSIAN.fullmatch(name)):
+    if language == "fr" and _ORDINAL.fullmatch(name):
+        return TemplateEntry(_constant(name))
+    if language == "fa" and (persian := _PERSIAN.fullmatch(lower)):
         return _in_brackets(f"به {persian[1] or persian[2]}")
-    if language == "ar" and _ARABIC.fullmatch(name):
-        return _in_brackets(f"بال{name}")
+    if language == "ar" and _ARABIC.fullmatch(lower):
+        return _in_brackets(f"بال{lower}")
     return None
 
 
